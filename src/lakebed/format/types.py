@@ -115,6 +115,7 @@ _ATOMIC: Final = re.compile(
     r"^(?P<root>[A-Z_]+(?: PRECISION)?)\s*(?:\(\s*(?P<params>[0-9]+(?:\s*,\s*[0-9]+)*)\s*\))?"
     r"(?P<ltz>\s+WITH\s+LOCAL\s+TIME\s+ZONE)?(?P<ntz>\s+WITHOUT\s+TIME\s+ZONE)?(?P<null>\s+(?:NOT\s+)?NULL)?$"
 )
+_PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
 
 
 def parse_type(value: object) -> DataType:
@@ -178,9 +179,11 @@ def _atomic(root: str, params: tuple[int, ...], is_nullable: bool, text: str) ->
 def _parse_nested(value: Mapping[str, Any]) -> DataType:
     words = str(value.get("type", "")).upper().split()
     root = words[0] if words else ""
-    is_nullable = words[1:] != ["NOT", "NULL"]
+    is_nullable = words[1:] in ([], ["NULL"])
     if root in UNSUPPORTED_ROOTS:
         raise _unsupported(root)
+    if not is_nullable and words[1:] != ["NOT", "NULL"]:
+        raise SchemaError(f"cannot parse column type {value.get('type')!r}")
     try:
         if root == "ARRAY":
             return Array(parse_type(value["element"]), is_nullable)
@@ -233,8 +236,17 @@ def type_text(data_type: DataType) -> str:
         case Map(key, value):
             return f"MAP<{type_text(key)}, {type_text(value)}>{suffix}"
         case Row(fields):
-            inner = ", ".join(f"{field.name} {type_text(field.type)}" for field in fields)
+            inner = ", ".join(f"{quoted_name(field.name)} {type_text(field.type)}" for field in fields)
             return f"ROW<{inner}>{suffix}"
+
+
+def quoted_name(name: str) -> str:
+    """A name as SQL text: as it is if it is a plain word, in backquotes otherwise.
+
+    >>> quoted_name("id"), quoted_name("a b")
+    ('id', '`a b`')
+    """
+    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 def parse_field(value: Mapping[str, Any]) -> Field:

@@ -1,0 +1,391 @@
+"""Manifest lists and manifests: which files a snapshot adds and deletes.
+
+A manifest list is a short list of :class:`ManifestMeta`. The entries of manifests are an Arrow table with the columns of
+``ENTRY_SCHEMA``, one row per added or deleted data file, never a Python object each. The Avro writer schemas are exactly
+Paimon's: an entry has six top-level fields and no more, unions put null first, versions are 2.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import fastavro
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import CorruptError, UnsupportedError
+from lakebed.format import avro
+
+MANIFEST_VERSION: Final = 2
+ADD: Final = 0
+DELETE: Final = 1
+SOURCE_APPEND: Final = 0
+SOURCE_COMPACT: Final = 1
+
+# ------------------------------------------------------------------------------------------- the Avro schemas
+
+
+def _optional(avro_type: object) -> dict[str, Any]:
+    return {"type": ["null", avro_type], "default": None}
+
+
+def _stats_type(name: str) -> dict[str, Any]:
+    return {
+        "type": "record",
+        "name": name,
+        "fields": [
+            {"name": "_MIN_VALUES", "type": "bytes"},
+            {"name": "_MAX_VALUES", "type": "bytes"},
+            {"name": "_NULL_COUNTS", **_optional({"type": "array", "items": ["null", "long"]})},
+        ],
+    }
+
+
+_RECORD: Final = "org.apache.paimon.avro.generated.record"
+
+MANIFEST_LIST_AVRO: Final = fastavro.parse_schema(
+    {
+        "type": "record",
+        "name": _RECORD,
+        "fields": [
+            {"name": "_VERSION", "type": "int"},
+            {"name": "_FILE_NAME", "type": "string"},
+            {"name": "_FILE_SIZE", "type": "long"},
+            {"name": "_NUM_ADDED_FILES", "type": "long"},
+            {"name": "_NUM_DELETED_FILES", "type": "long"},
+            {"name": "_PARTITION_STATS", "type": _stats_type(f"{_RECORD}__PARTITION_STATS")},
+            {"name": "_SCHEMA_ID", "type": "long"},
+            {"name": "_MIN_BUCKET", **_optional("int")},
+            {"name": "_MAX_BUCKET", **_optional("int")},
+            {"name": "_MIN_LEVEL", **_optional("int")},
+            {"name": "_MAX_LEVEL", **_optional("int")},
+            {"name": "_MIN_ROW_ID", **_optional("long")},
+            {"name": "_MAX_ROW_ID", **_optional("long")},
+            {"name": "_TOTAL_BUCKETS", **_optional("int")},
+            {"name": "_EXTRA_FILES", **_optional({"type": "array", "items": "string"})},
+        ],
+    }
+)
+
+_TIMESTAMP_MILLIS: Final = {"type": "long", "logicalType": "timestamp-millis"}
+_STRINGS: Final = {"type": "array", "items": "string"}
+
+MANIFEST_AVRO: Final = fastavro.parse_schema(
+    {
+        "type": "record",
+        "name": _RECORD,
+        "fields": [
+            {"name": "_VERSION", "type": "int"},
+            {"name": "_KIND", "type": "int"},
+            {"name": "_PARTITION", "type": "bytes"},
+            {"name": "_BUCKET", "type": "int"},
+            {"name": "_TOTAL_BUCKETS", "type": "int"},
+            {
+                "name": "_FILE",
+                "type": {
+                    "type": "record",
+                    "name": f"{_RECORD}__FILE",
+                    "fields": [
+                        {"name": "_FILE_NAME", "type": "string"},
+                        {"name": "_FILE_SIZE", "type": "long"},
+                        {"name": "_ROW_COUNT", "type": "long"},
+                        {"name": "_MIN_KEY", "type": "bytes"},
+                        {"name": "_MAX_KEY", "type": "bytes"},
+                        {"name": "_KEY_STATS", "type": _stats_type(f"{_RECORD}__FILE__KEY_STATS")},
+                        {"name": "_VALUE_STATS", "type": _stats_type(f"{_RECORD}__FILE__VALUE_STATS")},
+                        {"name": "_MIN_SEQUENCE_NUMBER", "type": "long"},
+                        {"name": "_MAX_SEQUENCE_NUMBER", "type": "long"},
+                        {"name": "_SCHEMA_ID", "type": "long"},
+                        {"name": "_LEVEL", "type": "int"},
+                        {"name": "_EXTRA_FILES", "type": _STRINGS},
+                        {"name": "_CREATION_TIME", **_optional(_TIMESTAMP_MILLIS)},
+                        {"name": "_DELETE_ROW_COUNT", **_optional("long")},
+                        {"name": "_EMBEDDED_FILE_INDEX", **_optional("bytes")},
+                        {"name": "_FILE_SOURCE", **_optional("int")},
+                        {"name": "_VALUE_STATS_COLS", **_optional(_STRINGS)},
+                        {"name": "_EXTERNAL_PATH", **_optional("string")},
+                        {"name": "_FIRST_ROW_ID", **_optional("long")},
+                        {"name": "_WRITE_COLS", **_optional(_STRINGS)},
+                        {"name": "_WRITE_COLS_SEQUENCES", **_optional({"type": "array", "items": "long"})},
+                    ],
+                },
+            },
+        ],
+    }
+)
+
+# ------------------------------------------------------------------------------------------ manifest lists
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestMeta:
+    """One manifest file as a manifest list describes it. ``None`` means the writer did not say."""
+
+    file_name: str
+    file_size: int
+    num_added_files: int
+    num_deleted_files: int
+    partition_min: bytes
+    partition_max: bytes
+    partition_null_counts: tuple[int | None, ...]
+    schema_id: int
+    min_bucket: int | None = None
+    max_bucket: int | None = None
+    min_level: int | None = None
+    max_level: int | None = None
+    min_row_id: int | None = None
+    max_row_id: int | None = None
+    total_buckets: int | None = None
+    extra_files: tuple[str, ...] | None = None
+
+
+def encode_manifest_list(metas: Iterable[ManifestMeta], *, codec: str = "zstd", level: int = 1) -> bytes:
+    """The bytes of a manifest list; an empty one is a valid Avro file without records."""
+    return avro.encode(MANIFEST_LIST_AVRO, [_meta_to_record(meta) for meta in metas], codec=codec, level=level)
+
+
+def decode_manifest_list(data: bytes, *, where: str) -> list[ManifestMeta]:
+    """The manifests of a manifest list, in order."""
+    records = avro.decode_records(data, where=where)
+    for record in records:
+        _check_version(record.get("_VERSION", MANIFEST_VERSION), where)
+    try:
+        return [_meta_from_record(record) for record in records]
+    except (KeyError, TypeError) as error:
+        raise CorruptError(f"{where} is not a manifest list: {error!r}; restore it or roll back") from None
+
+
+def _meta_to_record(meta: ManifestMeta) -> dict[str, Any]:
+    return {
+        "_VERSION": MANIFEST_VERSION,
+        "_FILE_NAME": meta.file_name,
+        "_FILE_SIZE": meta.file_size,
+        "_NUM_ADDED_FILES": meta.num_added_files,
+        "_NUM_DELETED_FILES": meta.num_deleted_files,
+        "_PARTITION_STATS": {
+            "_MIN_VALUES": meta.partition_min,
+            "_MAX_VALUES": meta.partition_max,
+            "_NULL_COUNTS": list(meta.partition_null_counts),
+        },
+        "_SCHEMA_ID": meta.schema_id,
+        "_MIN_BUCKET": meta.min_bucket,
+        "_MAX_BUCKET": meta.max_bucket,
+        "_MIN_LEVEL": meta.min_level,
+        "_MAX_LEVEL": meta.max_level,
+        "_MIN_ROW_ID": meta.min_row_id,
+        "_MAX_ROW_ID": meta.max_row_id,
+        "_TOTAL_BUCKETS": meta.total_buckets,
+        "_EXTRA_FILES": None if meta.extra_files is None else list(meta.extra_files),
+    }
+
+
+def _meta_from_record(record: Mapping[str, Any]) -> ManifestMeta:
+    stats = record["_PARTITION_STATS"]
+    extra = record.get("_EXTRA_FILES")
+    return ManifestMeta(
+        file_name=record["_FILE_NAME"],
+        file_size=record["_FILE_SIZE"],
+        num_added_files=record["_NUM_ADDED_FILES"],
+        num_deleted_files=record["_NUM_DELETED_FILES"],
+        partition_min=stats["_MIN_VALUES"],
+        partition_max=stats["_MAX_VALUES"],
+        partition_null_counts=tuple(stats["_NULL_COUNTS"] or ()),
+        schema_id=record["_SCHEMA_ID"],
+        min_bucket=record.get("_MIN_BUCKET"),
+        max_bucket=record.get("_MAX_BUCKET"),
+        min_level=record.get("_MIN_LEVEL"),
+        max_level=record.get("_MAX_LEVEL"),
+        min_row_id=record.get("_MIN_ROW_ID"),
+        max_row_id=record.get("_MAX_ROW_ID"),
+        total_buckets=record.get("_TOTAL_BUCKETS"),
+        extra_files=None if extra is None else tuple(extra),
+    )
+
+
+def _check_version(version: object, where: str) -> None:
+    if version != MANIFEST_VERSION:
+        raise UnsupportedError(
+            f"{where} has manifest version {version}, but this Lakebed knows version {MANIFEST_VERSION}; "
+            "upgrade Lakebed, or rewrite the table with the Paimon that wrote it"
+        )
+
+
+# ------------------------------------------------------------------------------------------------ entries
+
+_COUNTS: Final = pa.list_(pa.int64())
+_NAMES: Final = pa.list_(pa.string())
+
+ENTRY_SCHEMA: Final = pa.schema(
+    [
+        pa.field("kind", pa.int32(), nullable=False),
+        pa.field("partition", pa.binary(), nullable=False),
+        pa.field("bucket", pa.int32(), nullable=False),
+        pa.field("total_buckets", pa.int32(), nullable=False),
+        pa.field("file_name", pa.string(), nullable=False),
+        pa.field("file_size", pa.int64(), nullable=False),
+        pa.field("row_count", pa.int64(), nullable=False),
+        pa.field("min_key", pa.binary(), nullable=False),
+        pa.field("max_key", pa.binary(), nullable=False),
+        pa.field("key_min", pa.binary(), nullable=False),
+        pa.field("key_max", pa.binary(), nullable=False),
+        pa.field("key_null_counts", _COUNTS),
+        pa.field("value_min", pa.binary(), nullable=False),
+        pa.field("value_max", pa.binary(), nullable=False),
+        pa.field("value_null_counts", _COUNTS),
+        pa.field("min_sequence_number", pa.int64(), nullable=False),
+        pa.field("max_sequence_number", pa.int64(), nullable=False),
+        pa.field("schema_id", pa.int64(), nullable=False),
+        pa.field("level", pa.int32(), nullable=False),
+        pa.field("extra_files", _NAMES, nullable=False),
+        pa.field("creation_time", pa.timestamp("ms")),
+        pa.field("delete_row_count", pa.int64()),
+        pa.field("embedded_index", pa.binary()),
+        pa.field("file_source", pa.int32()),
+        pa.field("value_stats_cols", _NAMES),
+        pa.field("external_path", pa.string()),
+        pa.field("first_row_id", pa.int64()),
+        pa.field("write_cols", _NAMES),
+        pa.field("write_cols_sequences", pa.list_(pa.int64())),
+    ]
+)
+"""The columns of entries in memory: what an entry says, flattened."""
+
+NO_ENTRIES: Final = ENTRY_SCHEMA.empty_table()
+
+_TOP: Final = {"kind": "_KIND", "partition": "_PARTITION", "bucket": "_BUCKET", "total_buckets": "_TOTAL_BUCKETS"}
+_IN_FILE: Final = {
+    "file_name": "_FILE_NAME",
+    "file_size": "_FILE_SIZE",
+    "row_count": "_ROW_COUNT",
+    "min_key": "_MIN_KEY",
+    "max_key": "_MAX_KEY",
+    "min_sequence_number": "_MIN_SEQUENCE_NUMBER",
+    "max_sequence_number": "_MAX_SEQUENCE_NUMBER",
+    "schema_id": "_SCHEMA_ID",
+    "level": "_LEVEL",
+    "extra_files": "_EXTRA_FILES",
+    "creation_time": "_CREATION_TIME",
+    "delete_row_count": "_DELETE_ROW_COUNT",
+    "embedded_index": "_EMBEDDED_FILE_INDEX",
+    "file_source": "_FILE_SOURCE",
+    "value_stats_cols": "_VALUE_STATS_COLS",
+    "external_path": "_EXTERNAL_PATH",
+    "first_row_id": "_FIRST_ROW_ID",
+    "write_cols": "_WRITE_COLS",
+    "write_cols_sequences": "_WRITE_COLS_SEQUENCES",
+}
+_IN_STATS: Final = {
+    "key_min": ("_KEY_STATS", "_MIN_VALUES"),
+    "key_max": ("_KEY_STATS", "_MAX_VALUES"),
+    "key_null_counts": ("_KEY_STATS", "_NULL_COUNTS"),
+    "value_min": ("_VALUE_STATS", "_MIN_VALUES"),
+    "value_max": ("_VALUE_STATS", "_MAX_VALUES"),
+    "value_null_counts": ("_VALUE_STATS", "_NULL_COUNTS"),
+}
+
+
+def decode_manifest(data: bytes, *, where: str) -> pa.Table:
+    """The entries of a manifest, in order, with the columns of ``ENTRY_SCHEMA``."""
+    raw = avro.decode(data, where=where)
+    if "_VERSION" in raw.column_names:
+        for version in pc.unique(raw["_VERSION"]).to_pylist():
+            _check_version(version, where)
+    try:
+        file = raw["_FILE"].combine_chunks()
+        columns = [_entry_column(raw, file, name, len(raw)) for name in ENTRY_SCHEMA.names]
+        return pa.Table.from_arrays(
+            [column.cast(field.type) for column, field in zip(columns, ENTRY_SCHEMA, strict=True)],
+            schema=ENTRY_SCHEMA,
+        )
+    except (KeyError, pa.ArrowException) as error:
+        raise CorruptError(f"{where} is not a manifest: {error}; restore it or roll back") from None
+
+
+def _entry_column(raw: pa.Table, file: pa.StructArray, name: str, rows: int) -> pa.Array | pa.ChunkedArray:
+    """One column of the entries, out of the nested Avro table; what an older writer left out is null."""
+    if name in _TOP:
+        return raw[_TOP[name]]
+    path = _IN_STATS[name] if name in _IN_STATS else (_IN_FILE[name],)
+    if file.type.get_field_index(path[0]) < 0:
+        if not ENTRY_SCHEMA.field(name).nullable:
+            raise KeyError(f"entries lack {path[0]}")
+        return pa.nulls(rows, ENTRY_SCHEMA.field(name).type)
+    column = pc.struct_field(file, list(path))
+    return column.cast(pa.timestamp("ms", tz="UTC")).cast(pa.timestamp("ms")) if name == "creation_time" else column
+
+
+def encode_manifest(entries: pa.Table, *, codec: str = "zstd", level: int = 1) -> bytes:
+    """The bytes of a manifest with these entries, in order."""
+    return avro.encode(MANIFEST_AVRO, map(_entry_to_record, entries.to_pylist()), codec=codec, level=level)
+
+
+def _entry_to_record(entry: Mapping[str, Any]) -> dict[str, Any]:
+    file: dict[str, Any] = {theirs: entry[ours] for ours, theirs in _IN_FILE.items()}
+    file["_KEY_STATS"] = _stats_record(entry, "key")
+    file["_VALUE_STATS"] = _stats_record(entry, "value")
+    created = entry["creation_time"]
+    file["_CREATION_TIME"] = None if created is None else created.replace(tzinfo=dt.UTC)
+    record: dict[str, Any] = {theirs: entry[ours] for ours, theirs in _TOP.items()}
+    return {"_VERSION": MANIFEST_VERSION, **record, "_FILE": file}
+
+
+def _stats_record(entry: Mapping[str, Any], which: str) -> dict[str, Any]:
+    return {
+        "_MIN_VALUES": entry[f"{which}_min"],
+        "_MAX_VALUES": entry[f"{which}_max"],
+        "_NULL_COUNTS": entry[f"{which}_null_counts"],
+    }
+
+
+def as_deletes(entries: pa.Table) -> pa.Table:
+    """DELETE entries that cancel these ADD entries: everything is repeated, only the kind differs."""
+    return entries.set_column(0, ENTRY_SCHEMA.field(0), pa.repeat(pa.scalar(DELETE, pa.int32()), len(entries)))
+
+
+def entries_from_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Entries from dictionaries with the columns of ``ENTRY_SCHEMA``, for the few files of one commit."""
+    return pa.Table.from_pylist(list(rows), schema=ENTRY_SCHEMA)
+
+
+# -------------------------------------------------------------------------------------------------- folding
+
+_IDENTITY: Final = ("partition", "bucket", "level", "file_name", "embedded_index", "external_path")
+
+
+def fold(entries: pa.Table, *, partial: bool = False, where: str = "manifests") -> pa.Table:
+    """What is left when every DELETE has cancelled its ADD, in order.
+
+    The identity of a file is partition, bucket, level, name, extra files, embedded index and external path. With
+    ``partial`` (some manifests of a snapshot) an unmatched DELETE is kept, as its ADD is elsewhere; otherwise it is
+    damage, and so is a file that was added twice.
+    """
+    is_add = pc.equal(entries["kind"], ADD)
+    if len(entries) == 0 or (pc.all(is_add).as_py() and not _has_duplicates(entries["file_name"])):
+        return entries
+    extra = pc.binary_join(entries["extra_files"], "\x00")
+    keyed = pa.table(
+        {
+            **{name: entries[name] for name in _IDENTITY},
+            "extra": extra,
+            "sign": pc.if_else(is_add, 1, -1),
+            "row": pa.array(np.arange(len(entries))),
+        }
+    )
+    groups = keyed.group_by([*_IDENTITY, "extra"], use_threads=False).aggregate([("sign", "sum"), ("row", "max")])
+    net = groups["sign_sum"]
+    twice = groups.filter(pc.greater(net, 1))
+    if len(twice):
+        raise CorruptError(f"{where}: file {twice['file_name'][0]} is added twice")
+    if not partial and pc.any(pc.less(net, 0)).as_py():
+        missing = groups.filter(pc.less(net, 0))
+        raise CorruptError(f"{where}: file {missing['file_name'][0]} is deleted but was never added")
+    left = groups.filter(pc.not_equal(net, 0))
+    return entries.take(left["row_max"].combine_chunks().sort())
+
+
+def _has_duplicates(names: pa.ChunkedArray) -> bool:
+    return bool(pc.count_distinct(names).as_py() != len(names))

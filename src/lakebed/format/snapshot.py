@@ -1,0 +1,171 @@
+"""One snapshot as JSON: what a table was at one moment, and who made it so.
+
+A snapshot stands alone: base list plus delta list are the whole table. Unknown keys are ignored when reading; absent
+ones are left out when writing, as Paimon does. A snapshot of a newer format version is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from lakebed.errors import CorruptError, UnsupportedError
+
+CURRENT_VERSION: Final = 3
+BATCH_IDENTIFIER: Final = 2**63 - 1
+FIRST_SNAPSHOT_ID: Final = 1
+
+
+class CommitKind(StrEnum):
+    """What a commit did to the table."""
+
+    APPEND = "APPEND"
+    COMPACT = "COMPACT"
+    OVERWRITE = "OVERWRITE"
+    ANALYZE = "ANALYZE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The state of a table after one commit."""
+
+    id: int
+    schema_id: int
+    base_manifest_list: str
+    delta_manifest_list: str
+    commit_user: str
+    commit_identifier: int
+    commit_kind: CommitKind
+    time_millis: int
+    total_record_count: int
+    delta_record_count: int
+    base_manifest_list_size: int | None = None
+    delta_manifest_list_size: int | None = None
+    changelog_manifest_list: str | None = None
+    changelog_manifest_list_size: int | None = None
+    changelog_record_count: int | None = None
+    index_manifest: str | None = None
+    watermark: int | None = None
+    statistics: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    next_row_id: int | None = None
+    operation: str | None = None
+    uuid: str | None = None
+    writer_version: str | None = None
+    version: int = CURRENT_VERSION
+
+
+# Paimon's key, our attribute; in the order in which Paimon writes them.
+_KEYS: Final[tuple[tuple[str, str], ...]] = (
+    ("version", "version"),
+    ("uuid", "uuid"),
+    ("id", "id"),
+    ("schemaId", "schema_id"),
+    ("baseManifestList", "base_manifest_list"),
+    ("baseManifestListSize", "base_manifest_list_size"),
+    ("deltaManifestList", "delta_manifest_list"),
+    ("deltaManifestListSize", "delta_manifest_list_size"),
+    ("changelogManifestList", "changelog_manifest_list"),
+    ("changelogManifestListSize", "changelog_manifest_list_size"),
+    ("indexManifest", "index_manifest"),
+    ("commitUser", "commit_user"),
+    ("writerVersion", "writer_version"),
+    ("commitIdentifier", "commit_identifier"),
+    ("commitKind", "commit_kind"),
+    ("timeMillis", "time_millis"),
+    ("totalRecordCount", "total_record_count"),
+    ("deltaRecordCount", "delta_record_count"),
+    ("changelogRecordCount", "changelog_record_count"),
+    ("watermark", "watermark"),
+    ("statistics", "statistics"),
+    ("properties", "properties"),
+    ("nextRowId", "next_row_id"),
+    ("operation", "operation"),
+)
+_REQUIRED: Final = frozenset(
+    {
+        "id",
+        "schemaId",
+        "baseManifestList",
+        "deltaManifestList",
+        "commitUser",
+        "commitIdentifier",
+        "commitKind",
+        "timeMillis",
+        "totalRecordCount",
+        "deltaRecordCount",
+    }
+)
+_INTEGERS: Final = frozenset(
+    {
+        "version",
+        "id",
+        "schemaId",
+        "baseManifestListSize",
+        "deltaManifestListSize",
+        "changelogManifestListSize",
+        "commitIdentifier",
+        "timeMillis",
+        "totalRecordCount",
+        "deltaRecordCount",
+        "changelogRecordCount",
+        "watermark",
+        "nextRowId",
+    }
+)
+
+
+def snapshot_from_json(text: str | bytes, *, where: str) -> Snapshot:
+    """The snapshot in a file's text; ``where`` names the file in errors."""
+    return snapshot_from_dict(load_json_object(text, where=where), where=where)
+
+
+def load_json_object(text: str | bytes, *, where: str) -> dict[str, Any]:
+    """A JSON object, or an error that names the file."""
+    try:
+        raw = json.loads(text)
+    except ValueError as error:
+        raise CorruptError(f"{where} is not valid JSON ({error}); restore the file or roll back") from None
+    if not isinstance(raw, dict):
+        raise CorruptError(f"{where} does not hold a JSON object; restore the file or roll back")
+    return raw
+
+
+def snapshot_from_dict(raw: Mapping[str, Any], *, where: str) -> Snapshot:
+    """The snapshot that a JSON object means."""
+    version = raw.get("version", 1)
+    if not isinstance(version, int) or version > CURRENT_VERSION:
+        raise UnsupportedError(
+            f"{where} has format version {version}, but this Lakebed knows versions up to {CURRENT_VERSION}; "
+            "upgrade Lakebed to read this table"
+        )
+    missing = sorted(key for key in _REQUIRED if raw.get(key) is None)
+    if missing:
+        raise CorruptError(f"{where} lacks {', '.join(missing)}; restore the file or roll back")
+    values: dict[str, Any] = {name: raw[key] for key, name in _KEYS if raw.get(key) is not None}
+    values["version"] = version
+    for key, name in _KEYS:
+        if key in _INTEGERS and name in values and type(values[name]) is not int:
+            raise CorruptError(f"{where}: {key} must be a whole number, not {values[name]!r}")
+    try:
+        values["commit_kind"] = CommitKind(values["commit_kind"])
+    except ValueError:
+        kinds = ", ".join(CommitKind)
+        raise UnsupportedError(f"{where} has commitKind {raw['commitKind']!r}; Lakebed knows {kinds}") from None
+    return Snapshot(**values)
+
+
+def snapshot_to_dict(snapshot: Snapshot) -> dict[str, Any]:
+    """The JSON object of a snapshot, in Paimon's key order, absent values left out."""
+    raw = {key: getattr(snapshot, name) for key, name in _KEYS}
+    raw["commitKind"] = str(snapshot.commit_kind)
+    raw["properties"] = dict(snapshot.properties) or None
+    return {key: value for key, value in raw.items() if value is not None}
+
+
+def snapshot_to_json(snapshot: Snapshot) -> str:
+    """The text of a snapshot file."""
+    return json.dumps(snapshot_to_dict(snapshot), indent=2, ensure_ascii=False)

@@ -1,0 +1,251 @@
+"""A warehouse: databases and tables by name.
+
+``<warehouse>/<database>.db/<table>/`` is the whole catalog; a table exists if it has a schema. A name may carry a branch
+and a system table: ``db.t``, ``db.t$branch_b1``, ``db.t$snapshots``, ``db.t$branch_b1$snapshots``.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, OptionError, UnsupportedError, unknown_name
+from lakebed.format.ddl import to_columns
+from lakebed.format.paths import MAIN_BRANCH, TablePaths
+from lakebed.format.schema import create_schema
+from lakebed.metadata.schemas import Schemas
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions, check_new, normalise
+from lakebed.storage import LocalStorage, Storage
+from lakebed.system_tables import SystemTable
+from lakebed.table import Table
+
+_DATABASE_SUFFIX: Final = ".db"
+_BRANCH_MARK: Final = "branch_"
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table's name in its parts."""
+
+    database: str
+    table: str
+    branch: str = MAIN_BRANCH
+    system: str | None = None
+
+    @staticmethod
+    def parse(text: str) -> TableName:
+        """The parts of ``db.t$branch_b$snapshots``."""
+        database, dot, rest = text.partition(".")
+        table, *marks = rest.split("$")
+        _check_plain(database, "database", text)
+        _check_plain(table, "table", text)
+        if not dot:
+            raise NotFoundError(f"{text!r} is not a table name; write it as database.table")
+        branch = MAIN_BRANCH
+        if marks and marks[0].startswith(_BRANCH_MARK):
+            branch = marks.pop(0).removeprefix(_BRANCH_MARK)
+            _check_plain(branch, "branch", text)
+        if len(marks) > 1 or (marks and not marks[0]):
+            raise NotFoundError(
+                f"{text!r} is not a table name; after the table come $branch_<name> and $<system table>"
+            )
+        return TableName(database, table, branch, marks[0] if marks else None)
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.table}"
+
+
+def _check_plain(name: str, what: str, text: str) -> None:
+    """Names become folders: nothing that leads out of the warehouse or hides in it."""
+    if not name.strip() or name in {".", ".."} or any(mark in name for mark in "/\\\0") or name.startswith("."):
+        raise NotFoundError(f"{name!r} is not a {what} name (in {text!r}); write tables as database.table")
+
+
+class Lake:
+    """A warehouse. Open one with :func:`lakebed.connect`."""
+
+    def __init__(self, warehouse: str, storage: Storage, options: Mapping[str, object]) -> None:
+        self._warehouse = warehouse
+        self._storage = storage
+        self._options = normalise(options)
+
+    @property
+    def warehouse(self) -> str:
+        """Where it is."""
+        return self._warehouse
+
+    def __repr__(self) -> str:
+        return f"<Lake {self._warehouse}>"
+
+    # ---------------------------------------------------------------------------------------------- databases
+
+    def databases(self) -> list[str]:
+        """The names of the databases."""
+        return sorted(
+            info.name.removesuffix(_DATABASE_SUFFIX)
+            for info in self._storage.list(self._warehouse)
+            if info.is_dir and info.name.endswith(_DATABASE_SUFFIX)
+        )
+
+    def create_database(self, name: str, *, ignore_if_exists: bool = False) -> None:
+        """Make a database."""
+        _check_plain(name, "database", name)
+        if "." in name or "$" in name:
+            raise OptionError(f"{name!r} cannot be a database name: it must not hold '.' or '$'")
+        if name in self.databases():
+            if ignore_if_exists:
+                return
+            raise AlreadyExistsError(f"database {name!r} already exists in {self._warehouse}")
+        self._storage.make_folder(self._database_path(name))
+
+    def drop_database(self, name: str, *, cascade: bool = False, ignore_if_missing: bool = False) -> None:
+        """Remove a database; one with tables only if ``cascade`` says so."""
+        if name not in self.databases():
+            if ignore_if_missing:
+                return
+            raise NotFoundError(unknown_name("database", name, self.databases(), where=f"warehouse {self._warehouse}"))
+        tables = self.tables(name)
+        if tables and not cascade:
+            raise OptionError(
+                f"database {name!r} has {len(tables)} table(s), {tables[0]!r} among them; drop them first or pass cascade=True"
+            )
+        self._storage.delete_tree(self._database_path(name))
+
+    def _database_path(self, name: str) -> str:
+        return f"{self._warehouse}/{name}{_DATABASE_SUFFIX}"
+
+    # ------------------------------------------------------------------------------------------------- tables
+
+    def tables(self, database: str) -> list[str]:
+        """The names of a database's tables."""
+        if database not in self.databases():
+            raise NotFoundError(
+                unknown_name("database", database, self.databases(), where=f"warehouse {self._warehouse}")
+            )
+        folder = self._database_path(database)
+        return sorted(
+            info.name
+            for info in self._storage.list(folder)
+            if info.is_dir and Schemas(self._storage, TablePaths(f"{folder}/{info.name}")).ids()
+        )
+
+    def create_table(
+        self,
+        name: str,
+        schema: Any,
+        *,
+        partition_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        options: Mapping[str, object] | None = None,
+        comment: str | None = None,
+        ignore_if_exists: bool = False,
+    ) -> Table:
+        """Make a table; ``schema`` is a DDL string, a pyarrow Schema or a Spark StructType. Its database must exist."""
+        parsed = TableName.parse(name)
+        if parsed.branch != MAIN_BRANCH or parsed.system is not None or "$" in name:
+            raise OptionError(f"{name!r}: give the plain name of the table to create, without a $")
+        if parsed.database not in self.databases():
+            known = unknown_name("database", parsed.database, self.databases(), where=f"warehouse {self._warehouse}")
+            raise NotFoundError(f"{known}. Make it with create_database({parsed.database!r})")
+        given = normalise(options or {})
+        check_new(given, where=f"table {parsed}")
+        made = create_schema(
+            to_columns(schema),
+            partition_by=partition_by,
+            primary_key=primary_key,
+            options={**self._table_defaults(), **given},
+            comment=comment,
+            time_millis=time.time_ns() // 1_000_000,
+        )
+        if made.primary_keys:
+            raise UnsupportedError(f"table {parsed}: primary keys are not supported yet; create it without one")
+        self._check_buckets(made.bucket_keys, made.field_names, TableOptions(made.options), str(parsed))
+        store = self._store(parsed)
+        if not store.schemas.ids() and store.schemas.create(made):
+            return Table(store)
+        if ignore_if_exists:
+            return Table(store)
+        raise AlreadyExistsError(f"table {parsed} already exists; open it with table({name!r})")
+
+    def _table_defaults(self) -> dict[str, str]:
+        """Options of the lake that start with ``table-default.`` go to every table created."""
+        prefix = "table-default."
+        return {key.removeprefix(prefix): value for key, value in self._options.items() if key.startswith(prefix)}
+
+    @staticmethod
+    def _check_buckets(keys: Sequence[str], columns: Sequence[str], options: TableOptions, name: str) -> None:
+        if options.bucket > 0 and not keys:
+            raise OptionError(f"table {name}: 'bucket' = {options.bucket} needs a 'bucket-key' to spread rows by")
+        for key in keys:
+            if key not in columns:
+                raise OptionError("option bucket-key: " + unknown_name("column", key, columns, where=f"table {name}"))
+
+    def table(self, name: str) -> Any:
+        """Open a table, one of its branches, or one of its system tables."""
+        parsed = TableName.parse(name)
+        store = self._existing(parsed)
+        if parsed.branch != MAIN_BRANCH:
+            store = store.on_branch(parsed.branch)
+        return Table(store) if parsed.system is None else SystemTable(store, parsed.system)
+
+    def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
+        """Remove a table with all its snapshots, branches and files."""
+        parsed = TableName.parse(name)
+        if "$" in name:
+            raise OptionError(f"{name!r}: give the plain name of the table to drop, without a $")
+        try:
+            store = self._existing(parsed)
+        except NotFoundError:
+            if ignore_if_missing:
+                return
+            raise
+        self._storage.delete_tree(store.paths.root)
+
+    def rename_table(self, name: str, new_name: str) -> Table:
+        """Give a table another name, in the same or another database."""
+        old, new = self._existing(TableName.parse(name)), TableName.parse(new_name)
+        if "$" in name or "$" in new_name:
+            raise OptionError("give plain names of tables to rename, without a $")
+        if new.database not in self.databases():
+            raise NotFoundError(
+                unknown_name("database", new.database, self.databases(), where=f"warehouse {self._warehouse}")
+            )
+        target = self._store(new)
+        if target.schemas.ids():
+            raise AlreadyExistsError(f"table {new} already exists")
+        self._storage.rename_folder(old.paths.root, target.paths.root)
+        return Table(self._store(new))
+
+    def _store(self, name: TableName) -> TableStore:
+        return TableStore(self._storage, TablePaths(f"{self._database_path(name.database)}/{name.table}"), str(name))
+
+    def _existing(self, name: TableName) -> TableStore:
+        store = self._store(name)
+        if not store.schemas.ids():
+            tables = self.tables(name.database)  # an unknown database says so itself
+            raise NotFoundError(unknown_name("table", name.table, tables, where=f"database {name.database}"))
+        return store
+
+
+def connect(warehouse: str | os.PathLike[str], *, options: Mapping[str, object] | None = None) -> Lake:
+    """Open a warehouse: a folder that holds databases and tables. It is made if it is not there.
+
+    >>> import lakebed, tempfile
+    >>> lake = lakebed.connect(tempfile.mkdtemp())
+    >>> lake.create_database("shop")
+    >>> lake.databases()
+    ['shop']
+    """
+    text = os.fspath(warehouse)
+    if "://" in text and not text.startswith("file://"):
+        raise UnsupportedError(f"cannot open {text}: Lakebed keeps tables on the local disk; give a folder")
+    path = os.path.abspath(text.removeprefix("file://"))  # noqa: PTH100 - paths are strings here
+    storage = LocalStorage()
+    if os.path.exists(path) and not os.path.isdir(path):  # noqa: PTH110, PTH112
+        raise LakebedError(f"cannot open {path}: it is a file, not a folder")
+    storage.make_folder(path)
+    return Lake(path, storage, options or {})

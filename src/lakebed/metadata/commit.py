@@ -1,0 +1,313 @@
+"""Commits: how a table gets its next snapshot.
+
+A commit reads the latest snapshot, writes a new base list (the metas of the latest base and delta), its own delta
+manifest and list, and creates ``snapshot-N`` exclusively. Whoever loses the race for N rebases on the new latest and tries
+again with the same data files. A commit is visible through that one create and nothing else; what a failed attempt wrote
+is removed, and never anything that a snapshot may refer to.
+
+What happens when other commits landed since this one was planned (rows: this commit; columns: the one that landed):
+
+| commit    | APPEND | OVERWRITE | COMPACT | ANALYZE |
+|-----------|--------|-----------|---------|---------|
+| APPEND    | rebase | rebase    | rebase  | rebase  |
+| REWRITE   | rebase | check     | check   | rebase  |
+| OVERWRITE | replan | replan    | replan  | replan  |
+| COMPACT   | rebase | check     | check   | rebase  |
+| ANALYZE   | rebase | rebase    | rebase  | rebase  |
+
+``rebase``: lands as it is. ``check``: lands if every file that it deletes is still live and no level gets overlapping
+files, else :class:`CommitConflictError`. ``replan``: its deletes are computed again from the new latest, so it lands and
+replaces what the other brought. REWRITE is an append that also deletes files (kind OVERWRITE on disk).
+
+Retries: appends never give up because others commit, unless ``commit.max-retries`` or ``commit.timeout`` is set on the
+table; each lost race means that another commit got through.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, LakebedError
+from lakebed.format.index_manifest import IndexEntry, combine
+from lakebed.format.manifest import ADD, DELETE, NO_ENTRIES, ManifestMeta
+from lakebed.format.schema import TableSchema
+from lakebed.format.snapshot import BATCH_IDENTIFIER, FIRST_SNAPSHOT_ID, CommitKind, Snapshot
+from lakebed.metadata import conflicts
+from lakebed.metadata.manifests import ManifestWriter
+from lakebed.metadata.scan import live_entries
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.version import VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a commit changes: files added and deleted, changelog files, index files."""
+
+    entries: pa.Table = field(default_factory=lambda: NO_ENTRIES)
+    changelog: pa.Table = field(default_factory=lambda: NO_ENTRIES)
+    index: tuple[IndexEntry, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not len(self.entries) and not len(self.changelog) and not self.index
+
+    @property
+    def has_deletes(self) -> bool:
+        return bool(pc.any(pc.equal(self.entries["kind"], DELETE)).as_py())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One commit to be made. ``plan`` gives the change to land on a given latest snapshot.
+
+    A plan that returns the same object every time is rebased without writing its delta again; one that looks at the
+    snapshot (an overwrite) is planned anew after every lost race.
+    """
+
+    kind: CommitKind
+    plan: Callable[[Snapshot | None], Change]
+    user: str = field(default_factory=lambda: str(uuid.uuid4()))
+    identifier: int = BATCH_IDENTIFIER
+    planned_on: int | None = None
+    operation: str | None = None
+    watermark: int | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    allow_empty: bool = False
+
+
+def append(change: Change, **more: object) -> Commit:
+    """A commit that adds files and deletes none."""
+    return Commit(kind=CommitKind.APPEND, plan=lambda _: change, **more)  # type: ignore[arg-type]
+
+
+def commit(store: TableStore, request: Commit) -> Snapshot | None:
+    """Make a commit; gives its snapshot, or ``None`` if there was nothing to commit."""
+    return _Attempts(store, request).run()
+
+
+def find_committed(store: TableStore, user: str, identifier: int, kind: CommitKind) -> Snapshot | None:
+    """The snapshot of a commit that this user made before, or ``None``.
+
+    Identifiers of one user ascend, so the look back ends at the user's first smaller one.
+    """
+    kinds = {kind, CommitKind.OVERWRITE} if kind is CommitKind.APPEND else {kind}
+    for snapshot_id in reversed(store.snapshots.ids()):
+        found = store.snapshots.find(snapshot_id)
+        if found is None or found.commit_user != user:
+            continue
+        if found.commit_identifier == identifier and found.commit_kind in kinds:
+            return found
+        if found.commit_identifier < identifier:
+            return None
+    return None
+
+
+class _Attempts:
+    """The state of one commit over its attempts."""
+
+    def __init__(self, store: TableStore, request: Commit) -> None:
+        self._store = store
+        self._request = request
+        self._schema = store.schema()
+        self._options = TableOptions(self._schema.options)
+        self._started = time.monotonic()
+        self._writer = ManifestWriter(
+            store.storage,
+            store.paths,
+            [column.type for column in self._schema.partition_fields],
+            codec=self._options.manifest_compression,
+            zstd_level=self._options.zstd_level,
+            target_size=self._options.manifest_target_file_size,
+        )
+        self._delta: _Delta | None = None
+
+    def run(self) -> Snapshot | None:
+        attempt = 0
+        done = self._done_before()
+        if done is not None:
+            return done
+        try:
+            while True:
+                latest = self._store.snapshots.latest()
+                change = self._request.plan(latest)
+                if change.is_empty and not self._request.allow_empty:
+                    return None
+                made = self._attempt(latest, change)
+                if made is not None:
+                    return made
+                attempt += 1
+                self._wait(attempt)
+        except CommitOutcomeUnknownError:
+            raise
+        except BaseException:
+            self._writer.undo()
+            raise
+
+    def _attempt(self, latest: Snapshot | None, change: Change) -> Snapshot | None:
+        """Try to land a change on ``latest``; ``None`` if another commit took the id."""
+        kind = self._request.kind
+        if kind is CommitKind.APPEND and (change.has_deletes or change.index):
+            kind = CommitKind.OVERWRITE
+        metas = [] if latest is None else self._store.manifests.base_and_delta(latest)
+        self._check(latest, metas, change)
+        if self._delta is None or self._delta.change is not change:
+            self._writer.undo()
+            self._delta = self._write_delta(change)
+        else:
+            self._writer.undo(keep=self._delta.paths)
+        snapshot = self._snapshot(latest, metas, self._delta, kind)
+        return snapshot if self._create(snapshot) else None
+
+    def _done_before(self) -> Snapshot | None:
+        """A commit with an identifier of its own (a streaming batch) is made once, however often it is asked for."""
+        request = self._request
+        if request.identifier == BATCH_IDENTIFIER:
+            return None
+        return find_committed(self._store, request.user, request.identifier, request.kind)
+
+    # -------------------------------------------------------------------------------------------------- checks
+
+    def _check(self, latest: Snapshot | None, metas: list[ManifestMeta], change: Change) -> None:
+        delta = change.entries
+        conflicts.check_delta(delta)
+        if latest is None or not len(delta):
+            conflicts.check_total_buckets(NO_ENTRIES, delta)
+            return
+        overwrites = self._request.kind is CommitKind.OVERWRITE  # planned on this very snapshot, so nothing can be gone
+        needs_live = change.has_deletes and not overwrites and latest.id != self._request.planned_on
+        if not needs_live and (overwrites or _same_total_buckets(metas, delta)):
+            return
+        live = live_entries(self._store, latest, pc.unique(delta["partition"].combine_chunks()))
+        if not overwrites:
+            conflicts.check_total_buckets(live, delta)
+        if change.has_deletes:
+            conflicts.check_deletes(live, delta)
+        keys = [self._schema.field(name).type for name in self._schema.trimmed_primary_key]
+        conflicts.check_levels(live, delta, keys)
+
+    # ------------------------------------------------------------------------------------------------- writing
+
+    def _write_delta(self, change: Change) -> _Delta:
+        name, size = self._writer.write_list(self._writer.write_entries(change.entries))
+        changelog: tuple[str, int] | None = None
+        if len(change.changelog):
+            changelog = self._writer.write_list(self._writer.write_entries(change.changelog))
+        return _Delta(change, name, size, changelog, tuple(self._writer.written))
+
+    def _snapshot(
+        self, latest: Snapshot | None, metas: list[ManifestMeta], delta: _Delta, kind: CommitKind
+    ) -> Snapshot:
+        request = self._request
+        base, base_size = self._writer.write_list(metas)
+        records = _record_count(delta.change.entries)
+        schema = self._store.schema()
+        changelog_name, changelog_size = delta.changelog or (None, None)
+        return Snapshot(
+            id=FIRST_SNAPSHOT_ID if latest is None else latest.id + 1,
+            uuid=str(uuid.uuid4()),
+            schema_id=schema.id,
+            base_manifest_list=base,
+            base_manifest_list_size=base_size,
+            delta_manifest_list=delta.name,
+            delta_manifest_list_size=delta.size,
+            changelog_manifest_list=changelog_name,
+            changelog_manifest_list_size=changelog_size,
+            changelog_record_count=_record_count(delta.change.changelog) if delta.changelog else None,
+            index_manifest=self._index_manifest(latest, delta.change, schema),
+            commit_user=request.user,
+            commit_identifier=request.identifier,
+            commit_kind=kind,
+            time_millis=time.time_ns() // 1_000_000,
+            total_record_count=(0 if latest is None else latest.total_record_count) + records,
+            delta_record_count=records,
+            watermark=_largest(request.watermark, None if latest is None else latest.watermark),
+            statistics=latest.statistics if latest is not None and latest.schema_id == schema.id else None,
+            properties=request.properties,
+            next_row_id=None if latest is None else latest.next_row_id,
+            operation=request.operation,
+            writer_version=f"lakebed-{VERSION}",
+        )
+
+    def _index_manifest(self, latest: Snapshot | None, change: Change, schema: TableSchema) -> str | None:
+        before = None if latest is None else latest.index_manifest
+        if not change.index:
+            return before
+        bucketed = bool(schema.primary_keys) or self._options.bucket > 0
+        after = combine(self._store.manifests.read_index(before), change.index, bucketed=bucketed)
+        return self._writer.write_index(after) if after else None
+
+    def _create(self, snapshot: Snapshot) -> bool:
+        """The moment of truth. After an unclear failure, look whether the snapshot is there and ours."""
+        try:
+            return self._store.snapshots.create(snapshot)
+        except BaseException as error:
+            try:
+                found = self._store.snapshots.find(snapshot.id)
+            except LakebedError:
+                raise CommitOutcomeUnknownError(
+                    f"cannot tell whether snapshot {snapshot.id} of {self._store.name} was committed ({error}); "
+                    "nothing was deleted. Look at the table's latest snapshots before writing again"
+                ) from error
+            if found is not None and found.uuid == snapshot.uuid:
+                if isinstance(error, Exception):
+                    return True
+                raise CommitOutcomeUnknownError(
+                    f"interrupted, but snapshot {snapshot.id} of {self._store.name} was committed"
+                ) from error
+            raise
+
+    # ------------------------------------------------------------------------------------------------ retrying
+
+    def _wait(self, attempt: int) -> None:
+        options = self._options
+        limit = options.commit_max_retries if "commit.max-retries" in self._schema.options else None
+        timeout = options.commit_timeout
+        if limit is not None and attempt > limit:
+            raise CommitConflictError(
+                f"gave up after {attempt} attempts to commit to {self._store.name}: other commits were faster each time "
+                "and commit.max-retries is set on the table. Nothing was committed; try again or raise the option"
+            )
+        if timeout is not None and time.monotonic() - self._started > timeout:
+            raise CommitConflictError(
+                f"gave up committing to {self._store.name} after {timeout:g} s (commit.timeout): other commits were faster "
+                "each time. Nothing was committed; try again or raise the option"
+            )
+        longest = min(options.commit_min_retry_wait * 2 ** min(attempt, 20), options.commit_max_retry_wait)
+        time.sleep(random.uniform(0, longest))  # noqa: S311 - spreads competing writers, no secret
+
+
+@dataclass(frozen=True, slots=True)
+class _Delta:
+    """The delta of a change as it is on disk."""
+
+    change: Change
+    name: str
+    size: int
+    changelog: tuple[str, int] | None
+    paths: tuple[str, ...]
+
+
+def _record_count(entries: pa.Table) -> int:
+    signed = pc.if_else(pc.equal(entries["kind"], ADD), entries["row_count"], pc.negate(entries["row_count"]))
+    return int(pc.sum(signed).as_py() or 0)
+
+
+def _same_total_buckets(metas: list[ManifestMeta], delta: pa.Table) -> bool:
+    """Whether the lists alone show that nobody changed the number of buckets."""
+    totals = pc.unique(delta["total_buckets"]).to_pylist()
+    if totals == [-1]:  # no fixed buckets: nothing to disagree about
+        return True
+    return len(totals) == 1 and all(meta.total_buckets == totals[0] for meta in metas)
+
+
+def _largest(first: int | None, second: int | None) -> int | None:
+    given = [value for value in (first, second) if value is not None and value != -(2**63)]
+    return max(given) if given else None

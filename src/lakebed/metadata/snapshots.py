@@ -1,0 +1,159 @@
+"""The snapshots of one branch: latest, earliest, by id, by time, by tag.
+
+Hint files are only hints: a missing, stale, too large or unreadable one changes nothing but the number of files looked
+at. Ids may have holes and commit times may repeat or step back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from lakebed.errors import NotFoundError
+from lakebed.format.paths import SNAPSHOT_PREFIX, TAG_PREFIX, TablePaths, id_of
+from lakebed.format.snapshot import Snapshot, snapshot_from_json, snapshot_to_json
+from lakebed.storage import Storage
+
+_FIRST_WINDOW: Final = 8
+_LARGEST_WINDOW: Final = 512
+
+
+class Snapshots:
+    """Looks up the snapshots of one branch and adds new ones."""
+
+    def __init__(self, storage: Storage, paths: TablePaths) -> None:
+        self._storage = storage
+        self._paths = paths
+
+    def ids(self) -> list[int]:
+        """The ids that exist, ascending."""
+        found = (id_of(info.name, SNAPSHOT_PREFIX) for info in self._storage.list(self._paths.snapshots))
+        return sorted(snapshot_id for snapshot_id in found if snapshot_id is not None)
+
+    def get(self, snapshot_id: int) -> Snapshot:
+        """One snapshot by its id."""
+        found = self.find(snapshot_id)
+        if found is None:
+            ids = self.ids()
+            there = f"snapshots {ids[0]} to {ids[-1]} exist" if ids else "it has no snapshots"
+            raise NotFoundError(f"snapshot {snapshot_id} of {self._place()} does not exist; {there}")
+        return found
+
+    def find(self, snapshot_id: int) -> Snapshot | None:
+        """One snapshot by its id, or ``None`` if it is not there (never was, or expired)."""
+        path = self._paths.snapshot(snapshot_id)
+        try:
+            text = self._storage.read(path)
+        except NotFoundError:
+            return None
+        return snapshot_from_json(text, where=path)
+
+    def latest_id(self) -> int | None:
+        """The highest id, or ``None`` for a table without snapshots."""
+        hint = self._hint(self._paths.latest_hint)
+        if (
+            hint is not None
+            and self._storage.exists(self._paths.snapshot(hint))
+            and not self._storage.exists(self._paths.snapshot(hint + 1))
+        ):
+            return hint
+        ids = self.ids()
+        return ids[-1] if ids else None
+
+    def latest(self) -> Snapshot | None:
+        """The newest snapshot, or ``None`` for a table without snapshots."""
+        while (latest_id := self.latest_id()) is not None:
+            found = self.find(latest_id)
+            if found is not None:  # else it was rolled back between the two looks
+                return found
+        return None
+
+    def earliest_id(self) -> int | None:
+        """The lowest id, or ``None`` for a table without snapshots."""
+        hint = self._hint(self._paths.earliest_hint)
+        if hint is not None and self._storage.exists(self._paths.snapshot(hint)):
+            return hint
+        ids = self.ids()
+        return ids[0] if ids else None
+
+    def earliest(self) -> Snapshot | None:
+        """The oldest snapshot that still exists, even while others expire."""
+        while (earliest_id := self.earliest_id()) is not None:
+            found = self.find(earliest_id)
+            if found is not None:
+                return found
+        return None
+
+    def at(self, time_millis: int) -> Snapshot | None:
+        """The newest snapshot committed at or before a moment, or ``None`` if all are later.
+
+        Walks back from the newest in growing windows: commit times need not ascend with the ids, so the first hit
+        from the end is the answer, and a bisection could miss it.
+        """
+        ids = self.ids()
+        window = _FIRST_WINDOW
+        while ids:
+            ids, chunk = ids[:-window], ids[-window:]
+            for snapshot in reversed(self.read_many(chunk)):
+                if snapshot.time_millis <= time_millis:
+                    return snapshot
+            window = min(window * 2, _LARGEST_WINDOW)
+        return None
+
+    def read_many(self, ids: list[int]) -> list[Snapshot]:
+        """The snapshots of these ids that still exist, in the order given."""
+        if len(ids) < _FIRST_WINDOW:
+            found = [self.find(snapshot_id) for snapshot_id in ids]
+        else:
+            with ThreadPoolExecutor(8) as pool:
+                found = list(pool.map(self.find, ids))
+        return [snapshot for snapshot in found if snapshot is not None]
+
+    def create(self, snapshot: Snapshot) -> bool:
+        """Make a snapshot visible; ``False`` if another commit took its id. The hint follows, if it can."""
+        if not self._storage.create_exclusive(self._paths.snapshot(snapshot.id), snapshot_to_json(snapshot).encode()):
+            return False
+        with contextlib.suppress(Exception):  # the commit is done, and a hint is only a hint
+            self._storage.replace(self._paths.latest_hint, str(snapshot.id).encode())
+        return True
+
+    # ------------------------------------------------------------------------------------------------- tags
+
+    def tags(self) -> dict[str, Snapshot]:
+        """Every tag and the snapshot it holds, by name."""
+        names = sorted(
+            info.name.removeprefix(TAG_PREFIX)
+            for info in self._storage.list(self._paths.tags)
+            if info.name.startswith(TAG_PREFIX)
+        )
+        return {name: self.tag(name) for name in names}
+
+    def find_tag(self, name: str) -> Snapshot | None:
+        """The snapshot that a tag holds, or ``None`` if there is no such tag."""
+        path = self._paths.tag(name)
+        try:
+            text = self._storage.read(path)
+        except NotFoundError:
+            return None
+        return snapshot_from_json(text, where=path)
+
+    def tag(self, name: str) -> Snapshot:
+        """The snapshot that a tag holds."""
+        found = self.find_tag(name)
+        if found is None:
+            known = [info.name.removeprefix(TAG_PREFIX) for info in self._storage.list(self._paths.tags)]
+            shown = ", ".join(sorted(known)) or "none"
+            raise NotFoundError(f"{self._place()} has no tag {name!r}; its tags: {shown}")
+        return found
+
+    def _hint(self, path: str) -> int | None:
+        try:
+            text = self._storage.read(path).strip()
+        except NotFoundError:
+            return None
+        return int(text) if text.isdigit() and len(text) < 19 else None
+
+    def _place(self) -> str:
+        name = self._paths.root.rsplit("/", 1)[-1]
+        return f"table {name}" if self._paths.branch == "main" else f"branch {self._paths.branch} of table {name}"

@@ -1,0 +1,605 @@
+"""Table options: what each name means, whether a value is good, and typed access for the code that acts on it.
+
+The rows are in :mod:`lakebed.option_table`; this module finds, checks and parses. What it promises:
+
+* :func:`check_new` guards our own CREATE and ALTER: a name nobody knows, a bad value, and a value that Lakebed does not
+  support are each one :class:`OptionError`. Options of other engines are accepted and kept.
+* :func:`check_existing` guards tables that somebody else made: unknown names are only reported, an unsupported value is
+  an :class:`UnsupportedError`, and a bad value matters only where Lakebed would act on it.
+* :class:`TableOptions` never guesses: a value that cannot be parsed is an :class:`OptionError`, never a default.
+
+Values are parsed as Apache Paimon parses them. ``python -m lakebed.options`` prints ``docs/options.md``.
+
+>>> parse_size("128 mb"), parse_duration("10 ms"), parse_map("0:none, 1:full")
+(134217728, 0.01, {'0': 'none', '1': 'full'})
+>>> check_new({"bukcet": "2"}, where="table db.t")
+Traceback (most recent call last):
+...
+lakebed.errors.OptionError: unknown option 'bukcet' in table db.t; did you mean 'bucket'?
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, TypeAlias, TypeVar
+
+from lakebed.errors import OptionError, UnsupportedError, unknown_name
+from lakebed.option_table import SECTIONS, Kind, Option, Section, Support
+
+__all__ = [
+    "OPTIONS",
+    "Kind",
+    "Option",
+    "Support",
+    "TableOptions",
+    "Value",
+    "check_existing",
+    "check_new",
+    "find",
+    "normalise",
+    "parse_bool",
+    "parse_duration",
+    "parse_float",
+    "parse_int",
+    "parse_list",
+    "parse_map",
+    "parse_size",
+    "to_markdown",
+]
+
+Value: TypeAlias = bool | int | float | str | tuple[str, ...] | dict[str, str]
+T = TypeVar("T")
+
+OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
+    {option.name: option for section in SECTIONS for option in section.options}
+)
+
+_ALIASES: Final = {alias: option for option in OPTIONS.values() for alias in option.aliases}
+_MAPS: Final = tuple((f"{option.name}.", option) for option in OPTIONS.values() if option.kind is Kind.MAP)
+_PATTERNS: Final = tuple(
+    (re.compile(re.sub(r"<\w+>", ".+", re.escape(option.name).replace(r"\<", "<").replace(r"\>", ">"))), option)
+    for option in OPTIONS.values()
+    if "<" in option.name
+)
+# Longest first: the nearest family wins.
+_PREFIXES: Final = tuple(
+    sorted(
+        ((option.name[:-1], option) for option in OPTIONS.values() if option.name.endswith("*")),
+        key=lambda pair: -len(pair[0]),
+    )
+)
+
+_INT_MAX: Final = 2**31 - 1
+_LONG_MAX: Final = 2**63 - 1
+_SIZE_UNITS: Final = {
+    unit: 1024**power
+    for power, units in enumerate(
+        (
+            ("", "b", "bytes"),
+            ("k", "kb", "kibibytes"),
+            ("m", "mb", "mebibytes"),
+            ("g", "gb", "gibibytes"),
+            ("t", "tb", "tebibytes"),
+        )
+    )
+    for unit in units
+}
+_NANOS: Final = {
+    unit: nanos
+    for units, nanos in (
+        (("ns", "nano", "nanos", "nanosecond", "nanoseconds"), 1),
+        (("µs", "micro", "micros", "microsecond", "microseconds"), 10**3),
+        (("", "ms", "milli", "millis", "millisecond", "milliseconds"), 10**6),
+        (("s", "sec", "secs", "second", "seconds"), 10**9),
+        (("min", "m", "minute", "minutes"), 60 * 10**9),
+        (("h", "hour", "hours"), 3600 * 10**9),
+        (("d", "day", "days"), 86400 * 10**9),
+    )
+    for unit in units
+}
+_AMOUNT: Final = re.compile(r"\s*([0-9]+)\s*(\S*)\s*")
+_TARGET_FILE_SIZE: Final = {True: 128 * 1024**2, False: 256 * 1024**2}
+
+
+# Parsers of Paimon's value syntax. They raise ValueError with what is allowed; _parse adds option and value.
+
+
+def parse_bool(text: str) -> bool:
+    """``true`` or ``false``, in any case."""
+    try:
+        return {"true": True, "false": False}[text.lower()]
+    except KeyError:
+        raise ValueError("true or false") from None
+
+
+def parse_int(text: str, limit: int = _INT_MAX) -> int:
+    """A whole number that fits into 32 bits, or into what ``limit`` says."""
+    if re.fullmatch(r"[+-]?[0-9]+", text) and -limit - 1 <= int(text) <= limit:
+        return int(text)
+    raise ValueError(f"a whole number of {limit.bit_length() + 1} bits")
+
+
+def parse_float(text: str) -> float:
+    """A finite number."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError("a number")
+    return number
+
+
+def parse_size(text: str) -> int:
+    """Bytes, from a number and a unit of 1024s; a number alone is bytes.
+
+    >>> parse_size("8mb"), parse_size("1 G"), parse_size("500")
+    (8388608, 1073741824, 500)
+    """
+    return _amount(text, _SIZE_UNITS, "a size such as 128 mb (units b, kb, mb, gb, tb)")
+
+
+def parse_duration(text: str) -> float:
+    """Seconds, from a number and a unit; a number alone is milliseconds.
+
+    >>> parse_duration("1 h"), parse_duration("2days"), parse_duration("10")
+    (3600.0, 172800.0, 0.01)
+    """
+    return _amount(text, _NANOS, "a duration such as 10 s (units d, h, min, s, ms, µs, ns)") / 10**9
+
+
+def _amount(text: str, units: Mapping[str, int], allowed: str) -> int:
+    match = _AMOUNT.fullmatch(text)
+    factor = units.get(match[2].lower()) if match else None
+    if match is None or factor is None:
+        raise ValueError(allowed)
+    amount = int(match[1]) * factor
+    # Durations count nanoseconds here, but Paimon counts seconds in its 64 bits.
+    if amount > _LONG_MAX * (10**9 if units is _NANOS else 1) or int(match[1]) > _LONG_MAX:
+        raise ValueError(f"{allowed} that fits into 64 bits")
+    return amount
+
+
+def parse_list(text: str) -> tuple[str, ...]:
+    """Texts between commas, not trimmed; commas at the end do not count.
+
+    >>> parse_list("a,b"), parse_list("a, b,"), parse_list("")
+    (('a', 'b'), ('a', ' b'), ())
+    """
+    parts = text.split(",")
+    while parts and not parts[-1]:
+        parts.pop()
+    return tuple(parts)
+
+
+def parse_map(text: str) -> dict[str, str]:
+    """Entries such as ``0:lz4,1:zstd``; an entry, key or value with a separator in it stands in single quotes.
+
+    >>> parse_map("0:lz4, 1 : zstd"), parse_map("'a:x,y'"), parse_map("a:'it''s'")
+    ({'0': 'lz4', '1': 'zstd'}, {'a': 'x,y'}, {'a': "it's"})
+    """
+    entries: dict[str, str] = {}
+    for entry in _split(text, ","):
+        pair = _split(entry, ":")
+        if len(pair) != 2 or pair[0] in entries:
+            raise ValueError("a map such as 0:zstd,1:lz4 with each key once")
+        entries[pair[0]] = pair[1]
+    return entries
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Trimmed texts between separators; quotes around a text are taken off, empty texts left out."""
+    token = re.compile(rf"\s*(?:'((?:[^']|'')*)'|([^{separator}]*?))\s*(?:{separator}|$)")
+    parts, position = [], 0
+    while position < len(text):
+        match = token.match(text, position)
+        if match is None or (match[1] is None and match[2].startswith("'")):
+            raise ValueError("a map such as 0:zstd,1:lz4 with quotes around whole texts")
+        if match[1] is not None:
+            parts.append(match[1].replace("''", "'"))
+        elif match[2]:
+            parts.append(match[2])
+        position = match.end()
+    return parts
+
+
+_PARSERS: Final[Mapping[Kind, Callable[[str], Value]]] = {
+    Kind.BOOL: parse_bool,
+    Kind.INT: parse_int,
+    Kind.LONG: lambda text: parse_int(text, _LONG_MAX),
+    Kind.FLOAT: parse_float,
+    Kind.SIZE: parse_size,
+    Kind.TIME: parse_duration,
+    Kind.TEXT: str,
+    Kind.LIST: parse_list,
+    Kind.MAP: parse_map,
+}
+
+
+def _parse(option: Option, name: str, text: str, where: str = "") -> Value:
+    """The value of ``option``, written as ``text`` under ``name``."""
+    try:
+        return _parse_value(option, name, text)
+    except ValueError as error:
+        place = f" in {where}" if where else ""
+        raise OptionError(f"option {name!r}{place} is {text!r}; it must be {error}") from None
+
+
+def _parse_value(option: Option, name: str, text: str) -> Value:
+    value: Value
+    if option.kind is Kind.ENUM:
+        spellings = {known.lower(): known for known in option.values}
+        if text.lower() not in spellings:
+            raise ValueError(f"one of {', '.join(option.values)}")
+        value = spellings[text.lower()]
+    elif option.kind is Kind.MAP and name.startswith(f"{option.name}."):
+        value = {name.removeprefix(f"{option.name}."): text}
+    else:
+        value = _PARSERS[option.kind](text)
+    # Every map option is one by level.
+    if isinstance(value, dict) and not all(re.fullmatch("[0-9]+", level) for level in value):
+        raise ValueError("a map whose keys are levels, such as 0:zstd,1:lz4")
+    checked: Iterable[str] = value.values() if isinstance(value, dict) else (text,)
+    if option.pattern and not all(re.fullmatch(option.pattern, part) for part in checked):
+        raise ValueError(option.form)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if option.low is not None and value < option.low:
+            raise ValueError(f"at least {option.low}")
+        if option.high is not None and value > option.high:
+            raise ValueError(f"at most {option.high}")
+    return value
+
+
+def find(name: str) -> Option | None:
+    """The option of this name, also by an alias, an entry of a map, a pattern or a prefix; None if nobody knows it.
+
+    >>> find("fields.price.stats-mode").name, find("parquet.page.size").name, find("file.compression.per.level.0").name
+    ('fields.<column>.stats-mode', 'parquet.*', 'file.compression.per.level')
+    """
+    exact = OPTIONS.get(name) or _ALIASES.get(name)
+    if exact is not None:
+        return exact
+    for prefix, option in _MAPS:
+        if name.startswith(prefix) and len(name) > len(prefix):
+            return option
+    for pattern, option in _PATTERNS:
+        if pattern.fullmatch(name):
+            return option
+    for prefix, option in _PREFIXES:
+        if name.startswith(prefix) and len(name) > len(prefix):
+            return option
+    return None
+
+
+def _refusal(option: Option, name: str, value: Value, text: str, where: str) -> str | None:
+    """Why Lakebed does not support this value, or None if it does."""
+    if option.accepted:
+        held: Iterable[Value] = value.values() if isinstance(value, dict) else (value,)
+        bad = any(part not in option.accepted for part in held)
+    elif option.refused:
+        bad = str(value) in option.refused
+    elif option.support is not Support.REFUSED:
+        bad = False
+    elif option.default is None:
+        bad = not isinstance(value, str | tuple) or bool(text.strip())
+    else:
+        bad = value != _parse_value(option, option.name, option.default)
+    if not bad:
+        return None
+    place = f" in {where}" if where else ""
+    return f"option {name!r}{place} is {text!r}: {option.why}"
+
+
+def check_new(options: Mapping[str, str], *, where: str) -> None:
+    """Checks options of our own CREATE or ALTER; ``where`` names the table in messages.
+
+    >>> check_new({"bucket": "4", "bucket-key": "id", "sink.parallelism": "8"}, where="table db.t")
+    >>> check_new({"bucket": "-2"}, where="table db.t")
+    Traceback (most recent call last):
+    ...
+    lakebed.errors.OptionError: option 'bucket' in table db.t is '-2': Lakebed does not support postponed buckets; use -1 or a positive number
+    """
+    for name, text in options.items():
+        option = find(name)
+        if option is None:
+            raise OptionError(unknown_name("option", name, _known_names(), where=where))
+        refusal = _refusal(option, name, _parse(option, name, text, where), text, where)
+        if refusal is not None:
+            raise OptionError(refusal)
+
+
+def check_existing(options: Mapping[str, str], *, where: str, writing: bool = True) -> list[str]:
+    """Checks options of a table that somebody else may have made; returns sentences worth reporting.
+
+    With ``writing=False`` an unsupported value that leaves the table readable is reported too instead of raised.
+
+    >>> check_existing({"bucket": "1", "my.note": "x"}, where="table db.t")
+    ["unknown option 'my.note' in table db.t; it is kept and has no effect"]
+    """
+    report: list[str] = []
+    for name, text in options.items():
+        option = find(name)
+        if option is None:
+            report.append(f"unknown option {name!r} in {where}; it is kept and has no effect")
+            continue
+        if option.support is Support.KEPT:
+            continue
+        refusal = _refusal(option, name, _parse(option, name, text, where), text, where)
+        if refusal is None:
+            continue
+        if writing or not option.readable:
+            raise UnsupportedError(refusal)
+        report.append(refusal)
+    return report
+
+
+def _known_names() -> Iterator[str]:
+    yield from OPTIONS
+    yield from _ALIASES
+
+
+def normalise(options: Mapping[str, object]) -> dict[str, str]:
+    """Options as they are stored: Python's numbers, booleans and lists of texts become strings.
+
+    >>> normalise({"bucket": 2, "deletion-vectors.enabled": True, "bucket-key": ["a", "b"]})
+    {'bucket': '2', 'deletion-vectors.enabled': 'true', 'bucket-key': 'a,b'}
+    """
+    return {name: _as_text(name, value) for name, value in options.items()}
+
+
+def _as_text(name: object, value: object) -> str:
+    if not isinstance(name, str):
+        raise OptionError(f"the name of an option must be a string, not {name!r}")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        return ",".join(value)
+    raise OptionError(
+        f"option {name!r} is {value!r} of type {type(value).__name__}; give a string, number, boolean or list of strings"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """The options of one table, typed: :meth:`get` for any known name, properties for what the code acts on.
+
+    >>> options = TableOptions({"bucket": "4", "target-file-size": "64 mb"})
+    >>> options.bucket, options.target_file_size(is_primary_key=True), options.get("commit.max-retries")
+    (4, 67108864, 10)
+    """
+
+    raw: Mapping[str, str]
+
+    def get(self, name: str) -> Value | None:
+        """The parsed value of a known option, its default when it is not set, None when it has none."""
+        option = find(name)
+        if option is None:
+            raise OptionError(unknown_name("option", name, _known_names()))
+        if option.kind is Kind.MAP:
+            return self._map(option)
+        spellings = (name,) if "<" in option.name or "*" in option.name else (option.name, *option.aliases)
+        for spelling in spellings:
+            if spelling in self.raw:
+                return _parse(option, spelling, self.raw[spelling])
+        return None if option.default is None else _parse_value(option, option.name, option.default)
+
+    def _map(self, option: Option) -> dict[str, str]:
+        """A map may stand in one value, or spread over one option per key."""
+        entries: dict[str, str] = {}
+        for name, text in self.raw.items():
+            if name == option.name or name.startswith(f"{option.name}."):
+                value = _parse(option, name, text)
+                entries.update(value if isinstance(value, dict) else {})
+        return entries
+
+    def _typed(self, name: str, kind: type[T]) -> T:
+        value = self.get(name)
+        if not isinstance(value, kind):
+            raise OptionError(f"option {name!r} is not set; set it to a {kind.__name__}")
+        return value
+
+    def _maybe(self, name: str, kind: type[T]) -> T | None:
+        return None if self.get(name) is None else self._typed(name, kind)
+
+    @property
+    def branch(self) -> str:
+        return self._typed("branch", str)
+
+    @property
+    def bucket(self) -> int:
+        return self._typed("bucket", int)
+
+    @property
+    def bucket_key(self) -> tuple[str, ...]:
+        """Empty when the option is not set."""
+        return self._maybe("bucket-key", tuple) or ()
+
+    @property
+    def bucket_function(self) -> str:
+        """``default``, ``mod`` or ``hive``."""
+        return self._typed("bucket-function.type", str)
+
+    def target_file_size(self, *, is_primary_key: bool) -> int:
+        """Bytes at which a new data file begins."""
+        return self._maybe("target-file-size", int) or _TARGET_FILE_SIZE[is_primary_key]
+
+    @property
+    def file_format(self) -> str:
+        return self._typed("file.format", str)
+
+    @property
+    def file_compression(self) -> str:
+        """Paimon's name of the codec, as it stands in file names."""
+        return self._typed("file.compression", str)
+
+    @property
+    def parquet_codec(self) -> str:
+        """The same codec as pyarrow calls it."""
+        return {"uncompressed": "none", "lz4_raw": "lz4"}.get(self.file_compression, self.file_compression)
+
+    @property
+    def zstd_level(self) -> int:
+        return self._typed("file.compression.zstd-level", int)
+
+    @property
+    def row_group_bytes(self) -> int | None:
+        """Size of a Parquet row group, if one was asked for."""
+        return self._maybe("file.block-size", int) or self._maybe("parquet.block.size", int)
+
+    @property
+    def suffix_includes_compression(self) -> bool:
+        return self._typed("file.suffix.include.compression", bool)
+
+    @property
+    def data_file_prefix(self) -> str:
+        return self._typed("data-file.prefix", str)
+
+    @property
+    def changelog_file_prefix(self) -> str:
+        return self._typed("changelog-file.prefix", str)
+
+    @property
+    def data_file_directory(self) -> str | None:
+        """A folder between the table and its partitions."""
+        return self._maybe("data-file.path-directory", str)
+
+    @property
+    def stats_mode(self) -> str:
+        """As written: ``none``, ``counts``, ``full`` or ``truncate(n)``."""
+        return self._typed("metadata.stats-mode", str)
+
+    @property
+    def stats_mode_per_level(self) -> dict[int, str]:
+        return {int(level): mode for level, mode in self._map(OPTIONS["metadata.stats-mode.per.level"]).items()}
+
+    @property
+    def stats_mode_per_column(self) -> dict[str, str]:
+        """The modes of single columns, by column name."""
+        names = (name for name in self.raw if name.startswith("fields.") and name.endswith(".stats-mode"))
+        return {name[len("fields.") : -len(".stats-mode")]: self._typed(name, str) for name in names}
+
+    @property
+    def stats_keep_first_columns(self) -> int:
+        """-1: all."""
+        return self._typed("metadata.stats-keep-first-n-columns", int)
+
+    @property
+    def stats_dense_store(self) -> bool:
+        return self._typed("metadata.stats-dense-store", bool)
+
+    @property
+    def manifest_compression(self) -> str:
+        return self._typed("manifest.compression", str)
+
+    @property
+    def manifest_target_file_size(self) -> int:
+        return self._typed("manifest.target-file-size", int)
+
+    @property
+    def commit_max_retries(self) -> int:
+        return self._typed("commit.max-retries", int)
+
+    @property
+    def commit_timeout(self) -> float | None:
+        """Seconds; None: no limit."""
+        return self._maybe("commit.timeout", float)
+
+    @property
+    def commit_min_retry_wait(self) -> float:
+        """Seconds."""
+        return self._typed("commit.min-retry-wait", float)
+
+    @property
+    def commit_max_retry_wait(self) -> float:
+        """Seconds."""
+        return self._typed("commit.max-retry-wait", float)
+
+    @property
+    def commit_user_prefix(self) -> str | None:
+        return self._maybe("commit.user-prefix", str)
+
+    @property
+    def ignore_empty_commit(self) -> bool:
+        """True when not set, as for every batch writer."""
+        value = self._maybe("snapshot.ignore-empty-commit", bool)
+        return True if value is None else value
+
+    @property
+    def dynamic_partition_overwrite(self) -> bool:
+        return self._typed("dynamic-partition-overwrite", bool)
+
+    @property
+    def partition_default_name(self) -> str:
+        return self._typed("partition.default-name", str)
+
+    @property
+    def partition_legacy_name(self) -> bool:
+        return self._typed("partition.legacy-name", bool)
+
+    @property
+    def deletion_vectors_enabled(self) -> bool:
+        return self._typed("deletion-vectors.enabled", bool)
+
+
+_INTRODUCTION: Final = """\
+# Table options
+
+This page is generated: `python -m lakebed.options > docs/options.md`.
+
+Options are strings that a table carries in its schema. Lakebed knows the options of Apache Paimon and of its Flink and
+Spark connectors, and does one of three things with each:
+
+- **honoured**: Lakebed acts on it.
+- **kept**: it tunes another engine, or a part of Lakebed that is still to come. It is stored and left alone.
+- **refused**: it would change what the data means or where it is, and Lakebed does not support that. Its default (or
+  leaving it out) is fine; anything else is refused when a table is created, altered or opened. Where the text says
+  *read only*, such a table of somebody else can be read but not written.
+
+A name that is not on this page is refused in our own CREATE and ALTER, and reported on a table that somebody else made.
+
+Values: sizes are `128 mb`, `8mb` or plain bytes (`b`, `kb`, `mb`, `gb`, `tb`, in steps of 1024); durations are `1 h`,
+`10 ms` or plain milliseconds (`d`, `h`, `min`, `s`, `ms`, `µs`, `ns`); lists are split at commas and not trimmed; maps are
+`0:lz4,1:zstd`, or one option per key (`file.compression.per.level.0`). In a name, `<column>` stands for a column's name
+and `*` for any rest. *Fixed* options cannot change once the table has data.
+"""
+
+
+def to_markdown() -> str:
+    """The page ``docs/options.md``."""
+    return "\n".join([_INTRODUCTION, *(_section_markdown(section) for section in SECTIONS)])
+
+
+def _section_markdown(section: Section) -> str:
+    head = [f"## {section.title}", "", "| option | type | default | meaning | Lakebed |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *(_row_markdown(option) for option in section.options), ""])
+
+
+def _row_markdown(option: Option) -> str:
+    name = f"`{option.name}`" + "".join(f"<br>also `{alias}`" for alias in option.aliases)
+    kind = ", ".join(f"`{value}`" for value in option.values) or option.kind.value
+    default = f"`{option.default}`" if option.default else ""
+    return f"| {name} | {kind} | {default} | {option.meaning} | {_support_markdown(option)} |"
+
+
+def _support_markdown(option: Option) -> str:
+    words = [option.support.value]
+    if option.accepted:
+        words.append(f"only {', '.join(f'`{value}`' for value in option.accepted)}")
+    if option.refused:
+        words.append(f"not {', '.join(f'`{value}`' for value in option.refused)}")
+    if option.readable:
+        words.append("else *read only*" if option.accepted or option.refused else "*read only*")
+    if option.immutable:
+        words.append("*fixed*")
+    return ", ".join(words) + (f": {option.why}" if option.why else "")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(to_markdown())

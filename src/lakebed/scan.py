@@ -1,0 +1,214 @@
+"""A read of a table, described first and run when asked: columns, rows, version.
+
+``plan`` and ``explain`` show what will be opened, and open no data file.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.buckets.prune import buckets_of
+from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown_name
+from lakebed.format import predicate as pred
+from lakebed.format.manifest import NO_ENTRIES
+from lakebed.format.schema import TableSchema
+from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.scan import PruneStep, ScanRequest, ScanResult, scan
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.rows.read import DeletedRows, FileReader, data_file_paths
+from lakebed.rows.where import parse_where
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a scan will open: the snapshot, the files, and what each step of planning kept.
+
+    ``files`` has a row per data file: path, partition, bucket, level, rows and bytes.
+    """
+
+    table: str
+    snapshot: Snapshot | None
+    columns: tuple[str, ...]
+    where: str | None
+    files: pa.Table
+    steps: tuple[PruneStep, ...]
+
+    @property
+    def file_count(self) -> int:
+        return len(self.files)
+
+    @property
+    def byte_count(self) -> int:
+        return int(pc.sum(self.files["file_size_in_bytes"]).as_py() or 0)
+
+    @property
+    def record_count(self) -> int:
+        """Rows in the files left; the result has at most as many."""
+        return int(pc.sum(self.files["record_count"]).as_py() or 0)
+
+    def __str__(self) -> str:
+        at = "no snapshot yet" if self.snapshot is None else f"snapshot {self.snapshot.id}"
+        lines = [f"scan of {self.table} at {at}", f"  columns: {', '.join(self.columns)}"]
+        if self.where is not None:
+            lines.append(f"  where: {self.where}")
+        lines += [f"  {step}" for step in self.steps]
+        lines.append(
+            f"  to read: {self.file_count} files, {self.byte_count:,} bytes, {self.record_count:,} rows at most"
+        )
+        return "\n".join(lines)
+
+
+class Scan:
+    """One read of one version of a table. Make it with :meth:`lakebed.Table.scan`."""
+
+    def __init__(
+        self,
+        store: TableStore,
+        *,
+        columns: Sequence[str] | None,
+        where: str | None,
+        snapshot: Snapshot | None,
+        schema: TableSchema,
+    ) -> None:
+        self._store = store
+        self._snapshot = snapshot
+        self._schema = schema
+        self._where = where
+        names = schema.field_names if columns is None else tuple(columns)
+        for name in names:
+            if name not in schema.field_names:
+                raise NotFoundError(unknown_name("column", name, schema.field_names, where=f"table {store.name}"))
+        if len(set(names)) < len(names):
+            raise OptionError(f"a column is asked for more than once: {', '.join(names)}")
+        self._columns = schema.select(names)
+        self._predicate = None if where is None else parse_where(where, schema.fields)
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The snapshot that is read, ``None`` for a table without one."""
+        return self._snapshot
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the result."""
+        return self._reader.arrow_schema
+
+    @cached_property
+    def _result(self) -> ScanResult:
+        if self._snapshot is None:
+            return ScanResult(NO_ENTRIES)
+        function = TableOptions(self._schema.options).bucket_function
+        request = ScanRequest(
+            snapshot=self._snapshot,
+            schema=self._schema,
+            predicate=self._predicate,
+            buckets_of=buckets_of(self._predicate, self._schema, function),
+        )
+        return scan(self._store, request)
+
+    @cached_property
+    def _reader(self) -> FileReader:
+        index = [] if self._snapshot is None else self._store.manifests.read_index(self._snapshot.index_manifest)
+        deleted = DeletedRows.of(self._store, index)
+        return FileReader(self._store, self._schema, self._columns, self._predicate, deleted)
+
+    def plan(self) -> Plan:
+        """What will be read, without reading it."""
+        entries = self._result.entries
+        files = pa.table(
+            {
+                "file_path": pa.array(data_file_paths(self._store, self._schema, entries), pa.string()),
+                "partition": entries["partition"],
+                "bucket": entries["bucket"],
+                "level": entries["level"],
+                "record_count": entries["row_count"],
+                "file_size_in_bytes": entries["file_size"],
+            }
+        )
+        text = None if self._predicate is None else pred.to_text(self._predicate)
+        names = tuple(column.name for column in self._columns)
+        return Plan(self._store.name, self._snapshot, names, text, files, self._result.steps)
+
+    def explain(self) -> str:
+        """The plan as text: what each step kept, and what is left to read."""
+        return str(self.plan())
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table."""
+        return self._reader.read(self._result.entries)
+
+    def to_batches(self) -> pa.RecordBatchReader:
+        """The rows as a stream of Arrow batches, for results larger than memory."""
+        return pa.RecordBatchReader.from_batches(self.schema, self._reader.batches(self._result.entries))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All rows as a pandas frame (needs pandas)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """All rows as a Polars frame (needs polars)."""
+        try:
+            import polars as pl  # noqa: PLC0415 - optional
+        except ImportError:
+            raise UnsupportedError("to_polars() needs Polars: pip install 'lakebed[polars]'") from None
+        return cast("pl.DataFrame", pl.from_arrow(self.to_arrow()))
+
+
+def find_snapshot(store: TableStore, *, version: int | str | None, timestamp: Any, tag: str | None) -> Snapshot | None:
+    """The snapshot that a read asks for; the latest (or ``None`` without one) if it does not say."""
+    if sum(given is not None for given in (version, timestamp, tag)) > 1:
+        raise OptionError("give at most one of version=, timestamp= and tag=")
+    if tag is not None:
+        return store.snapshots.tag(tag)
+    if version is not None:
+        return _by_version(store, version)
+    if timestamp is None:
+        return store.snapshots.latest()
+    millis = _as_millis(timestamp)
+    found = store.snapshots.at(millis)
+    if found is None:
+        earliest = store.snapshots.earliest()
+        first = "there are no snapshots" if earliest is None else f"the earliest is of {_as_text(earliest.time_millis)}"
+        raise NotFoundError(f"table {store.name} has no snapshot at or before {_as_text(millis)}; {first}")
+    return found
+
+
+def _by_version(store: TableStore, version: int | str) -> Snapshot:
+    """A snapshot id, or a tag; a tag named like a number wins, as in Spark's ``VERSION AS OF``."""
+    if isinstance(version, str):
+        tagged = store.snapshots.find_tag(version)
+        if tagged is not None:
+            return tagged
+        if not version.isdigit():
+            return store.snapshots.tag(version)
+    return store.snapshots.get(int(version))
+
+
+def _as_millis(timestamp: Any) -> int:
+    """Epoch milliseconds of a number, a datetime, or ISO text; times without a zone are local, as in Spark."""
+    if isinstance(timestamp, bool) or not isinstance(timestamp, int | str | dt.datetime):
+        raise OptionError(f"timestamp must be epoch milliseconds, a datetime or ISO text, not {timestamp!r}")
+    if isinstance(timestamp, int):
+        return timestamp
+    if isinstance(timestamp, str):
+        try:
+            timestamp = dt.datetime.fromisoformat(timestamp)
+        except ValueError:
+            raise OptionError(f"timestamp {timestamp!r} is not of the form 2025-01-31 12:00:00") from None
+    return int(round(timestamp.timestamp() * 1000))
+
+
+def _as_text(millis: int) -> str:
+    return dt.datetime.fromtimestamp(millis / 1000).isoformat(sep=" ", timespec="milliseconds")  # noqa: DTZ006 - local

@@ -1,0 +1,72 @@
+"""What a table needs of a storage, and nothing more.
+
+Paths are plain strings with ``/`` between names. Three ways to write, each with its own promise:
+
+* ``write`` - a file with a name nobody else uses (manifests, lists); readers never look at it before it is complete.
+* ``create_exclusive`` - exactly one of many processes creates the name, readers see all of it or nothing
+  (snapshots, schemas).
+* ``replace`` - the name exists before and after, readers see the old or the new content (hints).
+
+A missing file is :class:`lakebed.errors.NotFoundError`; whatever the storage refuses is
+:class:`lakebed.errors.StorageError` with the path and the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow.fs as pafs
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """One name in a folder."""
+
+    name: str
+    is_dir: bool
+    size: int
+    modified_millis: int
+
+
+class Storage(Protocol):
+    """The operations a table store is built from."""
+
+    def read(self, path: str) -> bytes:
+        """All bytes of a file."""
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        """Up to ``length`` bytes from ``offset``; fewer only at the end of the file."""
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder is there."""
+
+    def size(self, path: str) -> int:
+        """Bytes of a file."""
+
+    def list(self, path: str) -> list[FileInfo]:
+        """Names in a folder, hidden temporaries left out; an absent folder has none."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file under a fresh name, with its folders."""
+
+    def create_exclusive(self, path: str, data: bytes) -> bool:
+        """Create a file if the name is free; ``False`` if it was taken. Atomic between processes."""
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Put new content under a name, atomically."""
+
+    def delete(self, path: str) -> None:
+        """Remove a file; an absent one is fine."""
+
+    def delete_tree(self, path: str) -> None:
+        """Remove a folder and everything below; an absent one is fine."""
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder and those above it."""
+
+    def rename_folder(self, source: str, target: str) -> None:
+        """Give a folder another name; the target must not exist."""
+
+    def arrow_filesystem(self) -> pafs.FileSystem:
+        """The pyarrow file system on which the same paths work, for Parquet."""

@@ -1,0 +1,156 @@
+"""Tables in a folder of the local disk.
+
+Exclusive creation is ``link`` of a finished hidden temporary: the kernel lets one process win, and readers see whole
+files only. A file system without hard links is refused, because check-then-rename loses commits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.fs as pafs
+
+from lakebed.errors import AlreadyExistsError, NotFoundError, StorageError
+from lakebed.storage.base import FileInfo
+
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_HINTS = {
+    errno.ENOSPC: "no space left on the device; free some and try again",
+    errno.EDQUOT: "the disk quota is used up; free some space and try again",
+    errno.EROFS: "the file system is read-only; nothing was changed",
+    errno.EACCES: "permission denied; check the folder's owner and mode",
+    errno.EPERM: "operation not permitted; check the folder's owner and mode",
+}
+
+
+@contextlib.contextmanager
+def explained(action: str, path: str) -> Iterator[None]:
+    """Turn what the operating system says into our errors, with the path and what to do."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise NotFoundError(f"cannot {action} {path}: there is no such file") from None
+    except OSError as error:
+        hint = _HINTS.get(error.errno or 0, error.strerror or str(error))
+        raise StorageError(f"cannot {action} {path}: {hint}") from error
+
+
+class LocalStorage:
+    """A :class:`~lakebed.storage.base.Storage` on the local disk."""
+
+    def read(self, path: str) -> bytes:
+        with explained("read", path):
+            return Path(path).read_bytes()
+
+    def read_range(self, path: str, offset: int, length: int) -> bytes:
+        with explained("read", path), Path(path).open("rb") as file:
+            file.seek(offset)
+            return file.read(length)
+
+    def exists(self, path: str) -> bool:
+        return os.path.lexists(path)
+
+    def size(self, path: str) -> int:
+        with explained("look at", path):
+            return Path(path).stat().st_size
+
+    def list(self, path: str) -> list[FileInfo]:
+        found = []
+        try:
+            with explained("list", path), os.scandir(path) as entries:
+                for entry in entries:
+                    if entry.name.startswith("."):
+                        continue
+                    try:
+                        stat = entry.stat()
+                    except FileNotFoundError:  # went away while we were listing
+                        continue
+                    found.append(FileInfo(entry.name, entry.is_dir(), stat.st_size, stat.st_mtime_ns // 1_000_000))
+        except NotFoundError:
+            return []
+        return found
+
+    def write(self, path: str, data: bytes) -> None:
+        with explained("write", path):
+            _write_new(path, data)
+
+    def create_exclusive(self, path: str, data: bytes) -> bool:
+        if os.path.lexists(path):  # saves a temporary; the link below decides
+            return False
+        temporary = _temporary_of(path)
+        with explained("create", path):
+            try:
+                _write_new(temporary, data)
+                os.link(temporary, path)
+            except FileExistsError:
+                return False
+            except OSError as error:
+                if error.errno in _NO_LINKS and os.access(Path(path).parent, os.W_OK):
+                    raise StorageError(
+                        f"cannot create {path}: this file system has no hard links, which safe commits need; "
+                        "put the warehouse on a local POSIX file system"
+                    ) from error
+                raise
+            finally:
+                with contextlib.suppress(OSError):
+                    Path(temporary).unlink()
+        return True
+
+    def replace(self, path: str, data: bytes) -> None:
+        temporary = _temporary_of(path)
+        with explained("write", path):
+            try:
+                _write_new(temporary, data)
+                Path(temporary).replace(path)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    Path(temporary).unlink()
+                raise
+
+    def delete(self, path: str) -> None:
+        with contextlib.suppress(NotFoundError), explained("delete", path):
+            Path(path).unlink()
+
+    def delete_tree(self, path: str) -> None:
+        with contextlib.suppress(NotFoundError), explained("delete", path):
+            shutil.rmtree(path)
+
+    def make_folder(self, path: str) -> None:
+        with explained("make", path):
+            Path(path).mkdir(parents=True, exist_ok=True)
+
+    def rename_folder(self, source: str, target: str) -> None:
+        if os.path.lexists(target):
+            raise AlreadyExistsError(f"cannot rename {source}: {target} already exists")
+        with explained("rename", source):
+            Path(source).rename(target)
+
+    def arrow_filesystem(self) -> pafs.FileSystem:
+        return pafs.LocalFileSystem()
+
+
+def _temporary_of(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{uuid.uuid4()}.tmp")  # noqa: PTH118 - paths are strings here
+
+
+def _write_new(path: str, data: bytes) -> None:
+    """Write a file that must not exist, making folders on the way; leaves nothing behind on failure."""
+    try:
+        file = open(path, "xb")  # noqa: PTH123, SIM115 - closed below
+    except FileNotFoundError:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        file = open(path, "xb")  # noqa: PTH123, SIM115
+    try:
+        with file:
+            file.write(data)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(path).unlink()
+        raise

@@ -1,0 +1,31 @@
+"""The HASH index file."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakebed.errors import CorruptError
+from lakebed.format import hash_index
+
+
+@given(st.lists(st.integers(-(2**31), 2**31 - 1)))
+def test_round_trip(hashes: list[int]) -> None:
+    data = hash_index.encode(hashes)
+    assert len(data) == 4 * len(set(hashes))
+    assert data == b"".join(value.to_bytes(4, "big", signed=True) for value in sorted(set(hashes)))
+    assert hash_index.decode(data).tolist() == sorted(set(hashes))
+
+
+def test_any_order_is_read() -> None:
+    assert hash_index.decode(bytes.fromhex("5759f99e d206e547 0f8248f4")).tolist() == [
+        -771300025,
+        260196596,
+        1465514398,
+    ]
+
+
+def test_truncated_file_is_named() -> None:
+    with pytest.raises(CorruptError, match="index-3 has 7 bytes"):
+        hash_index.decode(b"1234567", where="index-3")
