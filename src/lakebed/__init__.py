@@ -3,6 +3,7 @@
 ``lakebed.connect(folder)`` opens a warehouse; everything else hangs from there.
 """
 
+from lakebed import changes
 from lakebed.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -46,5 +47,6 @@ __all__ = [
     "Table",
     "UnsupportedError",
     "__version__",
+    "changes",
     "connect",
 ]

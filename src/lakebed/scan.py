@@ -207,7 +207,8 @@ def _as_millis(timestamp: Any) -> int:
             timestamp = dt.datetime.fromisoformat(timestamp)
         except ValueError:
             raise OptionError(f"timestamp {timestamp!r} is not of the form 2025-01-31 12:00:00") from None
-    return int(round(timestamp.timestamp() * 1000))
+    millis: int = round(timestamp.timestamp() * 1000)
+    return millis
 
 
 def _as_text(millis: int) -> str:

@@ -20,9 +20,8 @@ from lakebed.errors import (
     unknown_name,
 )
 from lakebed.format import predicate as pred
-from lakebed.format.ddl import parse_columns
-from lakebed.format.evolution import AddColumn, SetOption, UpdateColumnType, apply_changes
 from lakebed.format.evolution import Change as SchemaChange
+from lakebed.format.evolution import SetOption, apply_changes
 from lakebed.format.index_manifest import IndexEntry
 from lakebed.format.manifest import ADD, NO_ENTRIES
 from lakebed.format.schema import TableSchema
@@ -235,12 +234,11 @@ class Table:
         See :mod:`lakebed.changes` for what there is. Types may be given as text.
         """
         where = f"table {self.name}"
-        parsed = [_with_parsed_type(change) for change in changes]
-        check_new({c.key: c.value for c in parsed if isinstance(c, SetOption)}, where=where)
+        check_new({c.key: c.value for c in changes if isinstance(c, SetOption)}, where=where)
         has_snapshots = self.latest_snapshot() is not None
 
         def derive(current: TableSchema) -> TableSchema:
-            return apply_changes(current, parsed, time_millis=time.time_ns() // 1_000_000, has_snapshots=has_snapshots)
+            return apply_changes(current, changes, time_millis=time.time_ns() // 1_000_000, has_snapshots=has_snapshots)
 
         return self._store.schemas.change(derive)
 
@@ -337,9 +335,3 @@ def partition_predicate(schema: TableSchema, partition: Mapping[str, Any]) -> pr
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise DataError(f"partition column {name!r} is {schema.field(name).type}, not {value!r}: {error}") from None
     return pred.conjunction(parts)
-
-
-def _with_parsed_type(change: SchemaChange) -> SchemaChange:
-    if isinstance(change, AddColumn | UpdateColumnType) and isinstance(change.type, str):
-        return replace(change, type=parse_columns(f"column {change.type}")[0].type)
-    return change

@@ -61,7 +61,7 @@ def play_case(case: Case, maker: Side, other: Side, warehouse: Path) -> None:
         for reader in (maker, other):
             found = reader.read(warehouse, TABLE)
             assert comparable(found, case.fields) == expected(case.fields, rows), f"{reader.name} after {writer.name} wrote"
-    check_filters(case.filters, (maker, other), warehouse)
+    check_filters(case.filters, [s for s in (maker, other) if f"{s.name} filters" not in case.cannot], warehouse)
     check_projection(case, (maker, other), warehouse)
 
 

@@ -26,6 +26,7 @@ from typing import TypeAlias
 from lakebed.errors import SchemaError, unknown_name
 from lakebed.format.option_changes import IMMUTABLE_OPTIONS, check_option_change, named_columns, rename_in_options
 from lakebed.format.schema import CURRENT_VERSION, TableSchema, assign_ids, check_columns, check_default, highest_id
+from lakebed.format.sql_types import parse_data_type
 from lakebed.format.types import STRING_ROOTS, Array, Atomic, DataType, Field, Map, Row
 from lakebed.format.widening import can_widen
 
@@ -85,10 +86,10 @@ Position: TypeAlias = First | Last | After | Before
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """A new column. A default is for rows written from now on: in old rows the column is null."""
+    """A new column; the type may be given as text. A default is for rows written from now on: in old rows the column is null."""
 
     path: Path
-    type: DataType
+    type: DataType | str
     description: str | None = None
     position: Position | None = None
     default: str | None = None
@@ -114,7 +115,7 @@ class UpdateColumnType:
     """A wider type. Whether the column is nullable stays as it was."""
 
     path: Path
-    type: DataType
+    type: DataType | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +212,7 @@ def _apply(schema: TableSchema, change: Change, has_snapshots: bool) -> TableSch
         case DropColumn():
             return _drop(schema, _parts(change.path))
         case UpdateColumnType():
-            return _retype(schema, _parts(change.path), change.type)
+            return _retype(schema, _parts(change.path), _type_of(change))
         case UpdateColumnNullability():
             return _change_nullability(schema, _parts(change.path), change.nullable)
         case UpdateColumnComment():
@@ -233,13 +234,18 @@ def _apply(schema: TableSchema, change: Change, has_snapshots: bool) -> TableSch
 # ----------------------------------------------------------------------------------------------- columns
 
 
+def _type_of(change: AddColumn | UpdateColumnType) -> DataType:
+    return parse_data_type(change.type) if isinstance(change.type, str) else change.type
+
+
 def _add(schema: TableSchema, change: AddColumn) -> TableSchema:
     path = _parts(change.path)
-    if not change.type.nullable:
+    data_type = _type_of(change)
+    if not data_type.nullable:
         raise SchemaError(
             f"new column {_dotted(path)!r} cannot be NOT NULL, because old rows have no value for it; add it nullable"
         )
-    column = Field(0, path[-1], change.type, change.description, change.default)
+    column = Field(0, path[-1], data_type, change.description, change.default)
     highest = max(schema.highest_field_id, highest_id(schema.fields))
     (column,) = assign_ids([column], highest + 1)
     position = change.position

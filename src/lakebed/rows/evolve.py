@@ -19,7 +19,7 @@ def same_type(old: DataType, new: DataType) -> bool:
     """Whether stored values need no change to be of the new type: equal ids, names and types all the way down."""
     match old, new:
         case Atomic(), Atomic():
-            return to_arrow(old) == to_arrow(new)
+            return bool(to_arrow(old) == to_arrow(new))
         case Array(old_element), Array(new_element):
             return same_type(old_element, new_element)
         case Map(old_key, old_value), Map(new_key, new_value):

@@ -71,7 +71,10 @@ from lakebed.format.types import Atomic, Field, Row, to_arrow
 def parse_where(text: str, fields: Sequence[Field]) -> Node:
     """The condition that a text means for a table with these columns."""
     scope = _Scope(text, tuple(fields), dt.datetime.now(dt.UTC))
-    return _without_unknown(_Binder(scope).condition(_parse(text)))
+    syntax = _parse(text)
+    if isinstance(syntax, exp.Null):
+        raise ExpressionError("NULL is not a condition; to take no row, write FALSE")
+    return _without_unknown(_Binder(scope).condition(syntax))
 
 
 def _without_unknown(node: Node) -> Node:
@@ -693,8 +696,9 @@ class _Binder:
                 return _compare_column(left.column, left.type, op, constant)
         if pa.types.is_nested(kind):
             self.refuse(syntax, f"comparing {_type_name(kind)}")
-        width = max(left.char_length, right.char_length)
-        one, two = (self.cast(_padded(side, width), kind, syntax).expression for side in (left, right))
+        width = _char_width(left, right)
+        sides = (_padded(side, width) if width else side for side in (left, right))
+        one, two = (self.cast(side, kind, syntax).expression for side in sides)
         return self.node(_compare_expressions(op, one, two, kind), syntax, left, right)
 
     def between(self, syntax: exp.Expr) -> Node:
@@ -1196,11 +1200,18 @@ def _compares_as_is(column: _Value, kind: pa.DataType) -> bool:
     )
 
 
+def _char_width(left: _Value, right: _Value) -> int:
+    """Spark pads a CHAR and the CHAR or literal that it is compared with to the longer of the two."""
+    if not left.char_length and not right.char_length:
+        return 0
+    literals = (side.constant.as_py() for side in (left, right) if side.constant is not None)
+    return max(left.char_length, right.char_length, *(len(text) for text in literals if isinstance(text, str)))
+
+
 def _padded(value: _Value, width: int) -> _Value:
-    """Spark pads what is compared with a CHAR to its length."""
-    if not width or value.char_length >= width or not pa.types.is_string(value.type):
+    if not value.char_length and (value.constant is None or not pa.types.is_string(value.type)):
         return value
-    return replace(value, expression=pc.utf8_rpad(value.expression, width=width, padding=" "))
+    return replace(value, expression=pc.utf8_rpad(value.expression, width=width, padding=" "), constant=None)
 
 
 def _decimal_for(value: _Value) -> pa.DataType:

@@ -1,0 +1,62 @@
+# `make demo` shows the main job, `make test` runs every check. Each target sets up what it needs.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := src tests bench examples
+
+.PHONY: help setup demo test lint format interop bench soak java clean
+
+help:
+	@echo "make demo     create a table, append, read back, time-travel, show the snapshots"
+	@echo "make test     every check: lint, types, layers, tests"
+	@echo "make interop  the same tables through pypaimon and Apache Paimon itself"
+	@echo "make bench    speed and memory beside other table stores (minutes)"
+	@echo "make soak     the races, twenty times over (minutes)"
+
+$(VENV)/.runtime: requirements/runtime.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Lakebed needs Python 3.11 or newer, this is %d.%d; set PYTHON=..." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -r requirements/runtime.txt
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
+	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
+	@touch $@
+
+setup: $(VENV)/.dev
+
+java:
+	@bash interop/java.sh
+
+demo: $(VENV)/.runtime
+	$(BIN)/python examples/demo.py
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+test: lint
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/interop
+
+interop: $(VENV)/.dev
+	bash interop/setup.sh
+	$(BIN)/python -m pytest tests/interop
+
+bench: $(VENV)/.dev
+	bash bench/setup.sh
+	.venv-bench/bin/python -m bench
+
+soak: $(VENV)/.dev
+	LAKEBED_RACE_ROUNDS=20 $(BIN)/python -m pytest tests/races
+
+clean:
+	rm -rf $(VENV) .venv-bench .interop demo-warehouse .mypy_cache .ruff_cache .pytest_cache .hypothesis
