@@ -4,11 +4,12 @@ A side is anything with the methods of ``Side``: lakebed (``ours.Ours``) or an o
 which is which, so the same check can be run between two oracles to see that the case itself is right.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pytest
 
 from tests.interop.cases import Case, Fields, Filter, Story, comparable, expected, table
 from tests.interop.oracle import Where
@@ -113,3 +114,23 @@ def take_step(step: tuple[Any, ...], actor: Side, fields: Fields, warehouse: Pat
         case _:
             raise ValueError(f"unknown step {step}")
     return fields
+
+
+def play(case: Case, maker: str, ours: Side, oracle: Side, warehouse: Path) -> None:
+    """A case between us and an oracle, unless the case says that the oracle cannot."""
+    skip_if_it_cannot(case.cannot, oracle, creates=maker == "theirs")
+    first, second = (ours, oracle) if maker == "ours" else (oracle, ours)
+    play_case(case, first, second, warehouse)
+
+
+def play_steps(story: Story, order: str, ours: Side, oracle: Side, warehouse: Path) -> None:
+    """A story whose steps are taken by us, by them, or in turn; who takes the first step makes the table."""
+    actors = [ours if who == "us" else oracle for who in order.split()]
+    skip_if_it_cannot(story.cannot, oracle, creates=actors[0] is oracle)
+    play_story(story, actors[0], actors, [ours, oracle], warehouse)
+
+
+def skip_if_it_cannot(cannot: Mapping[str, str], oracle: Side, *, creates: bool) -> None:
+    for what in (oracle.name, *([f"{oracle.name} creates"] if creates else [])):
+        if what in cannot:
+            pytest.skip(cannot[what])

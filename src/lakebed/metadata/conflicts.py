@@ -15,6 +15,7 @@ from lakebed.errors import CommitConflictError
 from lakebed.format.binary_row import decode_rows
 from lakebed.format.manifest import ADD, DELETE, fold
 from lakebed.format.types import DataType
+from lakebed.metadata.ranks import ranks_of
 
 
 def check_delta(delta: pa.Table) -> None:
@@ -59,9 +60,10 @@ def check_levels(live: pa.Table, delta: pa.Table, key_types: Sequence[DataType])
         return
     for rows in _by_level(sorted_levels):
         files = sorted_levels.take(rows)
-        low = _ranks(files["min_key"], files["max_key"], key_types)
-        order = np.lexsort((low[1], low[0]))
-        minimum, maximum = low[0][order], low[1][order]
+        keys = pa.concat_arrays([files["min_key"].combine_chunks(), files["max_key"].combine_chunks()])
+        low, high = np.split(ranks_of(decode_rows(keys, key_types)), 2)
+        order = np.lexsort((high, low))
+        minimum, maximum = low[order], high[order]
         clash = np.flatnonzero(maximum[:-1] >= minimum[1:])
         if len(clash):
             names = files["file_name"].take(order[clash[0] : clash[0] + 2]).to_pylist()
@@ -75,23 +77,3 @@ def _by_level(entries: pa.Table) -> list[pa.Array]:
     keyed = entries.select(["partition", "bucket", "level"]).append_column("row", pa.array(np.arange(len(entries))))
     groups = keyed.group_by(["partition", "bucket", "level"]).aggregate([("row", "list")])
     return [rows.values for rows in groups["row_list"] if len(rows) > 1]
-
-
-def _ranks(low: pa.ChunkedArray, high: pa.ChunkedArray, key_types: Sequence[DataType]) -> tuple[np.ndarray, np.ndarray]:
-    """Encoded keys as numbers that sort like the keys: each key's rank among all of them."""
-    columns = decode_rows(pa.concat_arrays([low.combine_chunks(), high.combine_chunks()]), key_types)
-    names = [str(i) for i in range(len(columns))]
-    table = pa.table(columns, names)
-    order = pc.sort_indices(
-        table, sort_keys=[(name, "ascending") for name in names], null_placement="at_start"
-    ).to_numpy()
-    ordered = table.take(order)
-    changed = np.zeros(len(order), np.int64)
-    for name in names:
-        column = ordered[name].combine_chunks()
-        same = pc.fill_null(pc.equal(column[1:], column[:-1]), False)
-        both_null = pc.and_(pc.is_null(column[1:]), pc.is_null(column[:-1]))
-        changed[1:] |= ~pc.or_(same, both_null).to_numpy(zero_copy_only=False)
-    ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.cumsum(changed)
-    return ranks[: len(low)], ranks[len(low) :]

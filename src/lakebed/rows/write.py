@@ -79,7 +79,6 @@ class FileLayout:
             "compression_level": self.options.zstd_level if self.options.parquet_codec == "zstd" else None,
             "store_schema": False,
             "store_decimal_as_integer": True,
-            "use_deprecated_int96_timestamps": True,  # for nanoseconds only; Java writes them so
             "version": "2.6",
         }
 

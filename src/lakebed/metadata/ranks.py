@@ -1,0 +1,28 @@
+"""Keys as numbers: the rank of each among all of them, so that comparing keys is comparing integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def ranks_of(columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
+    """Dense ranks of rows by their columns, in turn; equal rows have equal ranks, nulls come first."""
+    names = [str(i) for i in range(len(columns))]
+    table = pa.table(list(columns), names)
+    keys = [(name, "ascending", "at_start") for name in names]
+    order = pc.sort_indices(table, sort_keys=keys).to_numpy()
+    ordered = table.take(order)
+    changed = np.zeros(len(order), np.int64)
+    for name in names:
+        column = ordered[name].combine_chunks()
+        same = pc.fill_null(pc.equal(column[1:], column[:-1]), False)
+        both_null = pc.and_(pc.is_null(column[1:]), pc.is_null(column[:-1]))
+        changed[1:] |= ~pc.or_(same, both_null).to_numpy(zero_copy_only=False)
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.cumsum(changed)
+    return ranks

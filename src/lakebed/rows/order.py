@@ -1,0 +1,162 @@
+"""The order of rows by key: a sort that says where each key begins.
+
+Keys are turned into integers that sort like them wherever that is exact and cheap (whole numbers, dates, times,
+timestamps, short decimals, short strings; several columns packed into one where they fit), because numpy's stable sort
+takes rows that come in sorted runs, as files do, almost for free. Everything else is sorted by Arrow. The sort is stable:
+rows of one key stay in the order in which they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.format.binary_row import text_values, unaligned_words
+
+I64: TypeAlias = npt.NDArray[np.int64]
+U64: TypeAlias = npt.NDArray[np.uint64]
+Column: TypeAlias = pa.Array | pa.ChunkedArray
+
+_SHORT_TEXT: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class KeyOrder:
+    """``rows`` lists row numbers so that equal keys are together and keys ascend; ``starts`` is where each key begins."""
+
+    rows: I64
+    starts: I64
+
+    @property
+    def lasts(self) -> I64:
+        """The position of the last row of each key."""
+        return np.append(self.starts[1:], len(self.rows)) - 1
+
+
+def order_by_key(keys: Sequence[Column], then_by: Sequence[tuple[Column, str]] = ()) -> KeyOrder:
+    """Sort rows by key; within a key by further columns ("ascending" or "descending", nulls smallest), then as given."""
+    count = len(keys[0])
+    ranks = _packed([_integers(key) for key in keys])
+    if ranks is None:
+        return _order_by_arrow(keys, then_by)
+    if then_by:
+        inner = _arrow_order([column for column, _ in then_by], [direction for _, direction in then_by])
+        rows = inner[np.argsort(ranks[inner], kind="stable")]
+    elif count and bool((ranks[1:] > ranks[:-1]).all()):
+        rows = np.arange(count)
+    else:
+        rows = np.argsort(ranks, kind="stable")
+    ordered = ranks[rows]
+    return KeyOrder(rows, _starts(ordered[1:] != ordered[:-1], count))
+
+
+def _starts(changed: npt.NDArray[np.bool_], count: int) -> I64:
+    return np.concatenate(([0], np.flatnonzero(changed) + 1)).astype(np.int64) if count else np.zeros(0, np.int64)
+
+
+def _packed(columns: Sequence[U64 | None]) -> U64 | None:
+    """Several columns as one number that sorts like them, if their ranges fit into 64 bits together."""
+    packed: U64 | None = None
+    room = 1
+    for column in columns:
+        if column is None:
+            return None
+        if not len(column):
+            return column
+        low, high = int(column.min()), int(column.max())
+        width = high - low + 1
+        room *= width
+        if packed is None:
+            packed = column if len(columns) == 1 else column - np.uint64(low)
+        elif room > 2**64:
+            return None
+        else:
+            packed = packed * np.uint64(width) + (column - np.uint64(low))
+    return packed
+
+
+def _integers(column: Column) -> U64 | None:
+    """A column without nulls as unsigned integers that sort like its values; ``None`` where that is not exact."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    kind = array.type
+    if array.null_count:
+        return None
+    if pa.types.is_signed_integer(kind):
+        return _signed(array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False))
+    if pa.types.is_boolean(kind):
+        return np.asarray(array.to_numpy(zero_copy_only=False), np.uint64)
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return _signed(array.view(pa.int32()).to_numpy().astype(np.int64))
+    if pa.types.is_timestamp(kind):
+        return _signed(array.view(pa.int64()).to_numpy())
+    if pa.types.is_decimal128(kind) and kind.precision <= 18:
+        halves = np.frombuffer(array.buffers()[1], np.int64)[2 * array.offset : 2 * (array.offset + len(array))]
+        return _signed(halves[::2])
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return _short_text(array)
+    return None
+
+
+def _signed(values: I64) -> U64:
+    """Signed numbers with their sign bit flipped sort like themselves when read as unsigned."""
+    return np.ascontiguousarray(values).view(np.uint64) ^ np.uint64(1 << 63)
+
+
+def _short_text(array: pa.Array) -> U64 | None:
+    """Strings that differ in at most seven bytes after their common prefix: those bytes, then how many there are."""
+    if not len(array):
+        return np.zeros(0, np.uint64)
+    longest = pc.max(pc.binary_length(array)).as_py()
+    prefix = 0
+    if longest > _SHORT_TEXT:
+        bounds = pc.min_max(array.cast(pa.binary()))
+        prefix = _common_prefix(bounds["min"].as_py(), bounds["max"].as_py())
+        if longest - prefix > _SHORT_TEXT:
+            return None
+    offsets, lengths, data = text_values(array)
+    words = unaligned_words(data)[offsets + prefix].byteswap()
+    rest = (lengths - prefix).astype(np.uint64)
+    # The first bytes are the highest now; what lies beyond the string's end is cut off.
+    bits = rest * np.uint64(8)
+    mask = np.where(rest > 0, ~np.uint64(0) << (np.uint64(64) - np.maximum(bits, np.uint64(8))), np.uint64(0))
+    return (words & mask) | rest
+
+
+def _common_prefix(low: bytes, high: bytes) -> int:
+    """How many bytes the smallest and the largest string share, and so all between them."""
+    for i, (a, b) in enumerate(zip(low, high, strict=False)):
+        if a != b:
+            return i
+    return min(len(low), len(high))
+
+
+def _arrow_order(columns: Sequence[Column], directions: Sequence[str]) -> I64:
+    """A stable sort of rows by Arrow; nulls are smallest."""
+    names = [str(i) for i in range(len(columns))]
+    table = pa.table(list(columns), names)
+    keys = [
+        (name, direction, "at_start" if direction == "ascending" else "at_end")
+        for name, direction in zip(names, directions, strict=True)
+    ]
+    return np.asarray(pc.sort_indices(table, sort_keys=keys), np.int64)
+
+
+def _order_by_arrow(keys: Sequence[Column], then_by: Sequence[tuple[Column, str]]) -> KeyOrder:
+    columns = [*keys, *(column for column, _ in then_by)]
+    directions = ["ascending"] * len(keys) + [direction for _, direction in then_by]
+    count = len(keys[0])
+    rows = _arrow_order(columns, directions)
+    changed = np.zeros(max(0, count - 1), np.bool_)
+    for key in keys:
+        ordered = (key.combine_chunks() if isinstance(key, pa.ChunkedArray) else key).take(pa.array(rows))
+        same = pc.equal(ordered[1:], ordered[:-1])
+        nulls = ordered.is_null()
+        both_null = pc.and_(nulls[1:], nulls[:-1])
+        changed |= ~pc.or_(pc.fill_null(same, False), both_null).to_numpy(zero_copy_only=False)
+    return KeyOrder(rows, _starts(changed, count))

@@ -1,0 +1,37 @@
+"""The oracles as fixtures, one process each for the whole test run."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.interop.oracle import Oracle
+from tests.interop.ours import Ours
+
+
+def started(name: str) -> Iterator[Oracle]:
+    if not Oracle.is_set_up(name):
+        if name == "pypaimon":
+            pytest.fail("the pypaimon oracle is not set up; run make interop")
+        pytest.skip(f"THE JAVA PART DID NOT RUN: the {name} oracle is not set up (see interop/setup.sh)")
+    with Oracle(name) as oracle:
+        yield oracle
+
+
+@pytest.fixture(scope="session")
+def pypaimon() -> Iterator[Oracle]:
+    yield from started("pypaimon")
+
+
+@pytest.fixture(scope="session")
+def java() -> Iterator[Oracle]:
+    yield from started("java")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Oracle]:
+    yield from started("spark")
+
+
+@pytest.fixture
+def ours() -> Ours:
+    return Ours()
