@@ -18,13 +18,14 @@ from lakebed.format.paths import MAIN_BRANCH, TablePaths
 from lakebed.format.schema import create_schema
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.store import TableStore
-from lakebed.options import TableOptions, check_new, normalise
+from lakebed.options import check_new, normalise
 from lakebed.storage import LocalStorage, Storage
 from lakebed.system_tables import SystemTable
-from lakebed.table import Table
+from lakebed.table import Table, check_buckets, check_keyed
 
 _DATABASE_SUFFIX: Final = ".db"
 _BRANCH_MARK: Final = "branch_"
+_TABLE_DEFAULT: Final = "table-default."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,8 @@ class TableName:
 
 def _check_plain(name: str, what: str, text: str) -> None:
     """Names become folders: nothing that leads out of the warehouse or hides in it."""
-    if not name.strip() or name in {".", ".."} or any(mark in name for mark in "/\\\0") or name.startswith("."):
+    hidden = not name.strip() or name.startswith(".")
+    if hidden or any(mark in name for mark in "/\\\0") or name != name.encode(errors="replace").decode():
         raise NotFoundError(f"{name!r} is not a {what} name (in {text!r}); write tables as database.table")
 
 
@@ -72,6 +74,12 @@ class Lake:
         self._warehouse = warehouse
         self._storage = storage
         self._options = normalise(options)
+        for name in self._options:
+            if not name.startswith(_TABLE_DEFAULT):
+                raise OptionError(
+                    f"unknown option {name!r} of a warehouse; options of tables go to create_table, or for all new "
+                    f"tables as {_TABLE_DEFAULT + name!r}"
+                )
 
     @property
     def warehouse(self) -> str:
@@ -151,19 +159,18 @@ class Lake:
         if parsed.database not in self.databases():
             known = unknown_name("database", parsed.database, self.databases(), where=f"warehouse {self._warehouse}")
             raise NotFoundError(f"{known}. Make it with create_database({parsed.database!r})")
-        given = normalise(options or {})
+        given = {**self._table_defaults(), **normalise(options or {})}
         check_new(given, where=f"table {parsed}")
         made = create_schema(
             to_columns(schema),
             partition_by=partition_by,
             primary_key=primary_key,
-            options={**self._table_defaults(), **given},
+            options=given,
             comment=comment,
             time_millis=time.time_ns() // 1_000_000,
         )
-        if made.primary_keys:
-            raise UnsupportedError(f"table {parsed}: primary keys are not supported yet; create it without one")
-        self._check_buckets(made.bucket_keys, made.field_names, TableOptions(made.options), str(parsed))
+        check_buckets(made, f"table {parsed}")
+        check_keyed(made, f"table {parsed}")
         store = self._store(parsed)
         if not store.schemas.ids() and store.schemas.create(made):
             return Table(store)
@@ -173,16 +180,7 @@ class Lake:
 
     def _table_defaults(self) -> dict[str, str]:
         """Options of the lake that start with ``table-default.`` go to every table created."""
-        prefix = "table-default."
-        return {key.removeprefix(prefix): value for key, value in self._options.items() if key.startswith(prefix)}
-
-    @staticmethod
-    def _check_buckets(keys: Sequence[str], columns: Sequence[str], options: TableOptions, name: str) -> None:
-        if options.bucket > 0 and not keys:
-            raise OptionError(f"table {name}: 'bucket' = {options.bucket} needs a 'bucket-key' to spread rows by")
-        for key in keys:
-            if key not in columns:
-                raise OptionError("option bucket-key: " + unknown_name("column", key, columns, where=f"table {name}"))
+        return {key.removeprefix(_TABLE_DEFAULT): value for key, value in self._options.items()}
 
     def table(self, name: str) -> Any:
         """Open a table, one of its branches, or one of its system tables."""

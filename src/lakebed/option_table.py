@@ -76,7 +76,7 @@ HONOURED, KEPT, REFUSED = Support.HONOURED, Support.KEPT, Support.REFUSED
 BOOL, INT, LONG, FLOAT, SIZE = Kind.BOOL, Kind.INT, Kind.LONG, Kind.FLOAT, Kind.SIZE
 TIME, ENUM, TEXT, LIST, MAP = Kind.TIME, Kind.ENUM, Kind.TEXT, Kind.LIST, Kind.MAP
 
-_PK: Final = "Lakebed does not support primary-key tables yet; leave it out, or work on this table with Apache Paimon"
+_PK: Final = "Lakebed does not support it yet; leave it out, or work on this table with Apache Paimon"
 _CHAIN: Final = "Lakebed does not support chain tables yet; leave it out, or read this table with Apache Paimon"
 _BRANCH: Final = "Lakebed does not read through a second branch yet; leave it out and read the branch by its name"
 _INCREMENTAL: Final = "Lakebed does not read increments yet; leave it out, or read this table with Apache Paimon"
@@ -331,35 +331,35 @@ _READING: Final = (
 )
 
 _PRIMARY_KEY: Final = (
-    Option("merge-engine", REFUSED, ENUM, "deduplicate", "What becomes of rows with the same key.", _PK, values=("deduplicate", "partial-update", "aggregation", "first-row"), immutable=True),
-    Option("sequence.field", REFUSED, LIST, None, "Columns that tell which of two rows is newer.", _PK, immutable=True),
-    Option("sequence.field.sort-order", REFUSED, ENUM, "ascending", "Whether the larger or the smaller value is newer.", _PK, values=("ascending", "descending")),
+    Option("merge-engine", HONOURED, ENUM, "deduplicate", "What becomes of rows with the same key.", values=("deduplicate", "partial-update", "aggregation", "first-row"), immutable=True),
+    Option("sequence.field", HONOURED, LIST, None, "Columns that tell which of two rows is newer.", immutable=True),
+    Option("sequence.field.sort-order", HONOURED, ENUM, "ascending", "Whether the larger or the smaller value is newer.", values=("ascending", "descending")),
     Option("sequence.snapshot-ordering", REFUSED, BOOL, "false", "Makes the later commit win whatever the sequence numbers say.", _PK, immutable=True),
     Option("write.sequence-number-init-mode", REFUSED, ENUM, "scan", "Where a writer takes the next sequence number from.", _PK, values=("scan", "snapshot")),
-    Option("rowkind.field", REFUSED, TEXT, None, "Column that says whether a row is +I, -U, +U or -D.", _PK, immutable=True),
-    Option("ignore-delete", REFUSED, BOOL, "false", "Drops delete rows.", _PK, aliases=("first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete")),
-    Option("ignore-update-before", REFUSED, BOOL, "false", "Drops rows that hold the old value of an update.", _PK),
-    Option("partial-update.remove-record-on-delete", REFUSED, BOOL, "false", "Whether a delete removes the whole row of a partial update.", _PK, immutable=True),
-    Option("partial-update.remove-record-on-sequence-group", REFUSED, LIST, None, "Sequence groups whose deletes remove the whole row.", _PK, immutable=True),
-    Option("aggregation.remove-record-on-delete", REFUSED, BOOL, "false", "Whether a delete removes the whole row of an aggregation.", _PK, immutable=True),
-    Option("fields.default-aggregate-function", REFUSED, TEXT, None, "Aggregate function of columns without one.", _PK),
-    Option("fields.<column>.aggregate-function", REFUSED, TEXT, None, "Aggregate function of a column.", _PK),
-    Option("fields.<column>.sequence-group", REFUSED, LIST, None, "Columns that change together, by the named column or columns.", _PK),
-    Option("fields.<column>.ignore-retract", REFUSED, BOOL, "false", "Whether a column's aggregate takes nothing back.", _PK),
-    Option("fields.<column>.distinct", REFUSED, BOOL, "false", "Whether a collected list holds each value once.", _PK),
-    Option("fields.<column>.list-agg-delimiter", REFUSED, TEXT, ",", "What joins the texts of listagg.", _PK),
-    Option("fields.<column>.nested-key", REFUSED, LIST, None, "Key of the rows inside a nested column.", _PK),
-    Option("fields.<column>.nested-key-null-strategy", REFUSED, ENUM, "merge", "What becomes of nested rows with a null key.", _PK, values=("merge", "ignore", "error")),
-    Option("fields.<column>.nested-sequence-field", REFUSED, LIST, None, "Columns that tell which nested row is newer.", _PK),
-    Option("fields.<column>.count-limit", REFUSED, INT, "2147483647", "Most rows inside a nested column.", _PK),
+    Option("rowkind.field", HONOURED, TEXT, None, "Column that says whether a row is +I, -U, +U or -D.", immutable=True),
+    Option("ignore-delete", HONOURED, BOOL, "false", "Drops delete rows.", aliases=("first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete")),
+    Option("ignore-update-before", HONOURED, BOOL, "false", "Drops rows that hold the old value of an update."),
+    Option("partial-update.remove-record-on-delete", HONOURED, BOOL, "false", "Whether a delete removes the whole row of a partial update.", immutable=True),
+    Option("partial-update.remove-record-on-sequence-group", HONOURED, LIST, None, "Sequence groups whose deletes remove the whole row.", immutable=True),
+    Option("aggregation.remove-record-on-delete", HONOURED, BOOL, "false", "Whether a delete removes the whole row of an aggregation.", immutable=True),
+    Option("fields.default-aggregate-function", HONOURED, TEXT, None, "Aggregate function of columns without one."),
+    Option("fields.<column>.aggregate-function", HONOURED, TEXT, None, "Aggregate function of a column."),
+    Option("fields.<column>.sequence-group", HONOURED, LIST, None, "Columns that change together, by the named column or columns."),
+    Option("fields.<column>.ignore-retract", HONOURED, BOOL, "false", "Whether a column's aggregate takes nothing back."),
+    Option("fields.<column>.distinct", HONOURED, BOOL, "false", "Whether a collected list holds each value once."),
+    Option("fields.<column>.list-agg-delimiter", HONOURED, TEXT, ",", "What joins the texts of listagg."),
+    Option("fields.<column>.nested-key", HONOURED, LIST, None, "Key of the rows inside a nested column."),
+    Option("fields.<column>.nested-key-null-strategy", HONOURED, ENUM, "merge", "What becomes of nested rows with a null key.", values=("merge", "ignore", "error")),
+    Option("fields.<column>.nested-sequence-field", HONOURED, LIST, None, "Columns that tell which nested row is newer."),
+    Option("fields.<column>.count-limit", HONOURED, INT, "2147483647", "Most rows inside a nested column."),
     Option("fields.<column>.ts-field", REFUSED, TEXT, None, "Time inside the values of a merged map.", _PK),
     Option("fields.<column>.default-value", REFUSED, TEXT, None, "Value that old versions show instead of null.", "Lakebed shows what is stored; leave it out and use a column default"),
     Option("record-level.expire-time", REFUSED, TIME, None, "Age from which single rows go.", _PK),
     Option("record-level.time-field", KEPT, TEXT, None, "Column that tells a row's age."),
     Option("record-level.time-field-type", KEPT, TEXT, None, "How old versions read that column."),
     Option("pk-clustering-override", REFUSED, BOOL, "false", "Sorts data files by other columns than the key.", _PK, immutable=True),
-    Option("num-levels", KEPT, INT, None, "Number of levels of a bucket."),
-    Option("num-sorted-run.compaction-trigger", KEPT, INT, "5", "Sorted runs from which a bucket is compacted."),
+    Option("num-levels", HONOURED, INT, None, "Number of levels of a bucket."),
+    Option("num-sorted-run.compaction-trigger", HONOURED, INT, "5", "Sorted runs from which a bucket is compacted."),
     Option("num-sorted-run.stop-trigger", KEPT, INT, None, "Sorted runs from which writers wait for compaction."),
     Option("sort-engine", KEPT, ENUM, "loser-tree", "How other engines merge sorted runs.", values=("min-heap", "loser-tree")),
     Option("sort-spill-threshold", KEPT, INT, None, "Readers from which a merge spills."),
@@ -372,10 +372,10 @@ _PRIMARY_KEY: Final = (
 )
 
 _COMPACTION: Final = (
-    Option("write-only", KEPT, BOOL, "false", "Whether writers leave compaction and expiry to a job of its own.", aliases=("write.compaction-skip",)),
+    Option("write-only", HONOURED, BOOL, "false", "Whether writers leave compaction and expiry to a job of its own.", aliases=("write.compaction-skip",)),
     Option("full-compaction.delta-commits", KEPT, INT, None, "Commits after which everything is compacted."),
-    Option("compaction.max-size-amplification-percent", KEPT, INT, "200", "Extra storage from which everything is compacted."),
-    Option("compaction.size-ratio", KEPT, INT, "1", "Slack in percent when sizes of sorted runs are compared."),
+    Option("compaction.max-size-amplification-percent", HONOURED, INT, "200", "Extra storage from which everything is compacted."),
+    Option("compaction.size-ratio", HONOURED, INT, "1", "Slack in percent when sizes of sorted runs are compared."),
     Option("compaction.offpeak-ratio", KEPT, INT, "0", "The same in quiet hours."),
     Option("compaction.offpeak.start.hour", KEPT, INT, "-1", "When quiet hours begin."),
     Option("compaction.offpeak.end.hour", KEPT, INT, "-1", "When quiet hours end."),
@@ -408,7 +408,7 @@ _COMPACTION: Final = (
 )
 
 _STREAMING: Final = (
-    Option("changelog-producer", REFUSED, ENUM, "none", "Who writes changelog files.", _PK, values=("none", "input", "full-compaction", "lookup")),
+    Option("changelog-producer", HONOURED, ENUM, "none", "Who writes changelog files.", "Lakebed writes changelogs of what comes in (input) only; leave it out or use input", values=("none", "input", "full-compaction", "lookup"), refused=("full-compaction", "lookup"), readable=True),
     Option("changelog-producer.row-deduplicate", KEPT, BOOL, "false", "Whether updates that change nothing are left out of the changelog."),
     Option("changelog-producer.row-deduplicate-ignore-fields", KEPT, LIST, None, "Columns that do not count as a change."),
     Option("changelog-producer.compaction-interval", KEPT, TIME, "0 ms", "How often old versions compact for the changelog."),

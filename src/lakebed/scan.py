@@ -9,7 +9,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,13 +22,17 @@ from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.scan import PruneStep, ScanRequest, ScanResult, scan
 from lakebed.metadata.store import TableStore
+from lakebed.operations.compact import skips_level0
 from lakebed.options import TableOptions
+from lakebed.rows.keyed_read import KeyedReader
 from lakebed.rows.read import DeletedRows, FileReader, data_file_paths
 from lakebed.rows.where import parse_where
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+_ABOVE_LEVEL_0: Final = (1, 2**31 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ class Scan:
         self._snapshot = snapshot
         self._schema = schema
         self._where = where
-        names = schema.field_names if columns is None else tuple(columns)
+        names = schema.field_names if columns is None else _names(columns)
         for name in names:
             if name not in schema.field_names:
                 raise NotFoundError(unknown_name("column", name, schema.field_names, where=f"table {store.name}"))
@@ -113,16 +117,26 @@ class Scan:
         request = ScanRequest(
             snapshot=self._snapshot,
             schema=self._schema,
-            predicate=self._predicate,
+            predicate=self._file_predicate,
             buckets_of=buckets_of(self._predicate, self._schema, function),
+            levels=_ABOVE_LEVEL_0 if skips_level0(self._schema) else None,
         )
         return scan(self._store, request)
 
+    @property
+    def _file_predicate(self) -> pred.Node | None:
+        """What may rule out files: of a primary-key table only keys, as a newer version of a row may lie elsewhere."""
+        if self._predicate is None or not self._schema.primary_keys:
+            return self._predicate
+        implied = pred.implied(self._predicate, self._schema.primary_keys)
+        return None if implied == pred.TRUE else implied
+
     @cached_property
-    def _reader(self) -> FileReader:
+    def _reader(self) -> FileReader | KeyedReader:
         index = [] if self._snapshot is None else self._store.manifests.read_index(self._snapshot.index_manifest)
         deleted = DeletedRows.of(self._store, index)
-        return FileReader(self._store, self._schema, self._columns, self._predicate, deleted)
+        kind = KeyedReader if self._schema.primary_keys else FileReader
+        return kind(self._store, self._schema, self._columns, self._predicate, deleted)
 
     def plan(self) -> Plan:
         """What will be read, without reading it."""
@@ -166,10 +180,18 @@ class Scan:
         return cast("pl.DataFrame", pl.from_arrow(self.to_arrow()))
 
 
+def _names(columns: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(columns, str) or not columns:
+        raise OptionError(f"columns must be a list of at least one column name, not {columns!r}")
+    return tuple(columns)
+
+
 def find_snapshot(store: TableStore, *, version: int | str | None, timestamp: Any, tag: str | None) -> Snapshot | None:
     """The snapshot that a read asks for; the latest (or ``None`` without one) if it does not say."""
     if sum(given is not None for given in (version, timestamp, tag)) > 1:
         raise OptionError("give at most one of version=, timestamp= and tag=")
+    if any(isinstance(name, str) and ("\0" in name or "/" in name) for name in (version, tag)):
+        raise NotFoundError(f"table {store.name} has no tag {tag or version!r}: that is not the name of a tag")
     if tag is not None:
         return store.snapshots.tag(tag)
     if version is not None:
@@ -191,8 +213,10 @@ def _by_version(store: TableStore, version: int | str) -> Snapshot:
         tagged = store.snapshots.find_tag(version)
         if tagged is not None:
             return tagged
-        if not version.isdigit():
+        if not (version.isascii() and version.isdigit()):
             return store.snapshots.tag(version)
+    elif isinstance(version, bool) or not isinstance(version, int):
+        raise OptionError(f"version must be a snapshot id or the name of a tag, not {version!r}")
     return store.snapshots.get(int(version))
 
 
@@ -207,9 +231,16 @@ def _as_millis(timestamp: Any) -> int:
             timestamp = dt.datetime.fromisoformat(timestamp)
         except ValueError:
             raise OptionError(f"timestamp {timestamp!r} is not of the form 2025-01-31 12:00:00") from None
-    millis: int = round(timestamp.timestamp() * 1000)
+    try:
+        millis: int = round(timestamp.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise OptionError(f"timestamp {timestamp} is out of range") from None
     return millis
 
 
 def _as_text(millis: int) -> str:
-    return dt.datetime.fromtimestamp(millis / 1000).isoformat(sep=" ", timespec="milliseconds")  # noqa: DTZ006 - local
+    try:
+        moment = dt.datetime.fromtimestamp(millis / 1000)  # noqa: DTZ006 - local
+    except (ValueError, OverflowError, OSError):
+        return f"{millis} ms"
+    return moment.isoformat(sep=" ", timespec="milliseconds")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,8 +19,9 @@ from lakebed.format.binary_row import decode_rows
 from lakebed.format.paths import BRANCH_PREFIX, partition_text
 from lakebed.format.snapshot import Snapshot, load_json_object
 from lakebed.format.types import Field, field_from_arrow, field_to_json, nullable
-from lakebed.metadata.scan import live_entries, stats_views
+from lakebed.metadata.scan import live_entries, partition_table, stats_views
 from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
 from lakebed.rows.read import DeletedRows, data_file_paths
 from lakebed.rows.where import parse_where
 
@@ -191,12 +193,14 @@ def _tag_time(parts: Sequence[int] | None) -> dt.datetime | None:
 
 
 def _iso_duration(seconds: float | None) -> str | None:
-    """Seconds as Java prints a duration: ``PT24H``."""
+    """Seconds as Java prints a duration: ``PT24H``, ``PT1M0.5S``."""
     if seconds is None:
         return None
-    hours, rest = divmod(int(seconds), 3600)
-    minutes, left = divmod(rest, 60)
-    text = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "") + (f"{left}S" if left else "")
+    whole, left = divmod(Decimal(str(seconds)), 60)
+    hours, minutes = divmod(int(whole), 60)
+    text = (
+        (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "") + (f"{left.normalize():f}S" if left else "")
+    )
     return f"PT{text or '0S'}"
 
 
@@ -257,8 +261,9 @@ def _row_texts(encoded: pa.Array, fields: Sequence[Field], brackets: str = "{}")
     return [brackets[0] + ", ".join(values) + brackets[1] for values in zip(*columns, strict=True)]
 
 
-def _text(value: object, field: Field) -> str:
-    return "null" if value is None else partition_text(value, field.type, legacy_names=False)
+def _text(value: object, field: Field, *, internal: bool = False) -> str:
+    """A value as text, or (``internal``) as Java prints what it holds: a date as days, a time as milliseconds."""
+    return "null" if value is None else partition_text(value, field.type, legacy_names=internal)
 
 
 # ------------------------------------------------------------------------------------------------------------ files
@@ -284,9 +289,7 @@ def _files(store: TableStore) -> pa.Table:
     sources = {0: "APPEND", 1: "COMPACT"}
     return pa.table(
         {
-            "partition": _partition_texts(store, entries)
-            if schema.partition_keys
-            else pa.nulls(len(entries), pa.string()),
+            "partition": _partition_texts(store, entries),
             "bucket": entries["bucket"],
             "file_path": pa.array(paths, pa.string()),
             "file_format": pa.array([path.rsplit(".", 1)[-1] for path in paths], pa.string()),
@@ -317,16 +320,18 @@ def _key_texts(encoded: pa.ChunkedArray, keys: Sequence[Field]) -> pa.Array:
 
 
 def _value_stats_texts(store: TableStore, entries: pa.Table) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Per file ``{column=value, ...}`` of null counts, minima and maxima over the current columns."""
+    """Per file ``{column=value, ...}`` of null counts, minima and maxima over the current columns, by name."""
     schema = store.schema()
     texts: list[list[str]] = [[""] * len(entries) for _ in range(3)]
     for rows, view in stats_views(store, entries, schema, frozenset(schema.field_names)):
         for which, attribute in enumerate(("null_count", "minimum", "maximum")):
             columns = {}
-            for column in schema.fields:
+            for column in sorted(schema.fields, key=lambda column: column.name):
                 bounds = view.columns.get(column.name)
                 values = [None] * len(rows) if bounds is None else getattr(bounds, attribute).to_pylist()
-                columns[column.name] = [str(v) if which == 0 and v is not None else _text(v, column) for v in values]
+                columns[column.name] = [
+                    str(v) if which == 0 and v is not None else _text(v, column, internal=True) for v in values
+                ]
             for i, row in enumerate(rows.tolist()):
                 inner = ", ".join(f"{name}={values[i]}" for name, values in columns.items())
                 texts[which][row] = "{" + inner + "}"
@@ -338,7 +343,6 @@ _SUMS: Final = [
     ("file_size", "sum"),
     ("file_name", "count"),
     ("creation_time", "max"),
-    ("creation_time", "min"),
     ("total_buckets", "max"),
 ]
 
@@ -349,12 +353,12 @@ def _partitions(store: TableStore) -> pa.Table:
     nothing = pa.nulls(len(groups), pa.string())
     return pa.table(
         {
-            "partition": _partition_texts(store, groups),
+            "partition": _partition_names(store, groups["partition"]),
             "record_count": groups["row_count_sum"],
             "file_size_in_bytes": groups["file_size_sum"],
             "file_count": groups["file_name_count"],
             "last_update_time": groups["creation_time_max"],
-            "created_at": groups["creation_time_min"],
+            "created_at": pa.nulls(len(groups), _MILLIS),
             "created_by": nothing,
             "updated_by": nothing,
             "options": nothing,
@@ -363,6 +367,19 @@ def _partitions(store: TableStore) -> pa.Table:
             "deleted_record_count": _deleted_counts(store, latest, groups["partition"]),
         }
     ).sort_by("partition")
+
+
+def _partition_names(store: TableStore, encoded: pa.ChunkedArray) -> pa.Array:
+    """Partitions as Paimon names them: ``dt=2024-01-01/h=1``, with the default name for nulls and blanks."""
+    schema = store.schema()
+    fields = schema.partition_fields
+    default = TableOptions(schema.options).partition_default_name
+    rows = partition_table(encoded.combine_chunks(), fields).to_pylist() if fields else [{}] * len(encoded)
+    names = []
+    for row in rows:
+        texts = ((field.name, "" if row[field.name] is None else _text(row[field.name], field)) for field in fields)
+        names.append("/".join(f"{name}={text if text.strip() else default}" for name, text in texts))
+    return pa.array(names, pa.string())
 
 
 def _deleted_counts(store: TableStore, latest: Snapshot | None, partitions: pa.ChunkedArray) -> pa.Array:

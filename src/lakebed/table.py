@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakebed.errors import (
-    CommitOutcomeUnknownError,
-    DataError,
     OptionError,
     SchemaError,
     UnsupportedError,
     unknown_name,
 )
-from lakebed.format import predicate as pred
+from lakebed.format.evolution import AddColumn, SetOption, UpdateColumnType, apply_changes
 from lakebed.format.evolution import Change as SchemaChange
-from lakebed.format.evolution import SetOption, apply_changes
-from lakebed.format.index_manifest import IndexEntry
-from lakebed.format.manifest import ADD, NO_ENTRIES
 from lakebed.format.schema import TableSchema
-from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
-from lakebed.format.types import to_arrow
-from lakebed.metadata.commit import Change, Commit, append, commit
-from lakebed.metadata.overwrite import replace_matching, replace_partitions
-from lakebed.metadata.scan import ScanRequest, live_entries, partition_mask, scan
+from lakebed.format.snapshot import Snapshot
+from lakebed.format.types import DataType
 from lakebed.metadata.store import TableStore
-from lakebed.options import TableOptions, check_existing, check_new
-from lakebed.rows.conform import open_batches
-from lakebed.rows.delete import Deletion, delete_rows
-from lakebed.rows.read import DeletedRows, FileReader
+from lakebed.operations.compact import compact as compact_table
+from lakebed.operations.delete import delete_from_append_table, delete_from_keyed_table
+from lakebed.operations.overwrite import drop as drop_rows
+from lakebed.operations.overwrite import overwrite as overwrite_rows
+from lakebed.operations.write import Identity
+from lakebed.operations.write import write as write_rows
+from lakebed.options import TableOptions, check_existing, check_new, normalise
+from lakebed.rows.merge import MergeSpec
 from lakebed.rows.where import parse_where
-from lakebed.rows.write import AppendWriter, FileLayout, continue_sequences
 from lakebed.scan import Scan, find_snapshot
 
 
@@ -105,7 +98,7 @@ class Table:
         ``version`` is a snapshot id or a tag, ``timestamp`` epoch milliseconds, a datetime or ISO text. Nothing is read
         until the scan is asked for rows.
         """
-        self._check_supported(writing=False)
+        self._checked_schema(writing=False)
         version, timestamp, tag = self._travel(version, timestamp, tag)
         snapshot = find_snapshot(self._store, version=version, timestamp=timestamp, tag=tag)
         travelled = version is not None or timestamp is not None or tag is not None
@@ -136,18 +129,21 @@ class Table:
     # ------------------------------------------------------------------------------------------------ writing
 
     def write(
-        self, data: Any, *, commit_user: str | None = None, commit_identifier: int | None = None
+        self,
+        data: Any,
+        *,
+        row_kind: str | None = None,
+        commit_user: str | None = None,
+        commit_identifier: int | None = None,
     ) -> Snapshot | None:
-        """Append rows; gives the new snapshot, or ``None`` if there were no rows.
+        """Append rows, or upsert them where there is a primary key; gives the new snapshot, ``None`` for no rows.
 
-        With ``commit_user`` and ``commit_identifier`` a repeated call with the same two commits once.
+        ``row_kind`` names a column of the data that says what each row is: ``+I``, ``+U`` (it is so now), ``-D`` or ``-U``
+        (it is no more). With ``commit_user`` and ``commit_identifier`` a repeated call with the same two commits once.
         """
-        self._check_supported(writing=True)
-
-        def make(entries: pa.Table) -> Commit:
-            return append(Change(entries=entries), **self._identity(commit_user, commit_identifier))
-
-        return self._write_and_commit(data, make)
+        schema = self._checked_schema(writing=True)
+        who = Identity.of(schema, commit_user, commit_identifier)
+        return write_rows(self._store, data, row_kind=row_kind, who=who)
 
     def overwrite(self, data: Any, partition: Mapping[str, Any] | None = None) -> Snapshot | None:
         """Replace rows by others.
@@ -156,75 +152,48 @@ class Table:
         belong there. Without it, a partitioned table has just those partitions replaced that the data has rows of (unless
         ``dynamic-partition-overwrite`` is false), any other table is replaced whole.
         """
-        self._check_supported(writing=True)
-        schema = self.schema
-        node = None if partition is None else partition_predicate(schema, partition)
-        dynamic = (
-            partition is None
-            and bool(schema.partition_keys)
-            and TableOptions(schema.options).dynamic_partition_overwrite
-        )
-
-        def make(entries: pa.Table) -> Commit:
-            if dynamic:
-                plan = replace_partitions(self._store, entries)
-            else:
-                self._check_inside(entries, node)
-                plan = replace_matching(self._store, node, entries)
-            return Commit(kind=CommitKind.OVERWRITE, plan=plan, **self._identity(None, None))
-
-        return self._write_and_commit(data, make)
+        schema = self._checked_schema(writing=True)
+        return overwrite_rows(self._store, data, partition, Identity.of(schema))
 
     def delete(self, where: str) -> Snapshot | None:
-        """Delete the rows that satisfy a SQL expression; files that hold some of them are rewritten without them.
+        """Delete the rows that satisfy a SQL expression; ``None`` if none does.
 
-        Gives the new snapshot, or ``None`` if no row matched.
+        Append tables rewrite the files that hold such rows, primary-key tables write deletes for their keys.
         """
-        self._check_supported(writing=True)
-        schema = self.schema
+        schema = self._checked_schema(writing=True)
+        who = Identity.of(schema)
         node = parse_where(where, schema.fields)
-        latest = self.latest_snapshot()
-        if latest is None:
-            return None
-        index = self._store.manifests.read_index(latest.index_manifest)
-        reader = FileReader(self._store, schema, schema.fields, node, DeletedRows.of(self._store, index))
-        entries = scan(self._store, ScanRequest(snapshot=latest, schema=schema, predicate=node)).entries
-        writer = AppendWriter(self._layout(schema))
-        deletion: Deletion | None = None
-        try:
-            deletion = delete_rows(reader, entries, index, writer, f"index-{uuid.uuid4()}")
-            change = self._numbered(deletion.change)
-            request = Commit(
-                kind=CommitKind.APPEND,
-                plan=lambda _: change,
-                planned_on=latest.id,
-                operation="DELETE",
-                **self._identity(None, None),
-            )
-            return commit(self._store, request)
-        except CommitOutcomeUnknownError:
-            raise
-        except BaseException:
-            writer.abort()
-            self._remove_index_files(deletion.change.index if deletion else ())
-            raise
+        if not schema.primary_keys:
+            return delete_from_append_table(self._store, node, who)
+        matching = Scan(self._store, columns=None, where=where, snapshot=self.latest_snapshot(), schema=schema)
+        return delete_from_keyed_table(self._store, matching.to_arrow(), who)
 
     def truncate(self) -> Snapshot | None:
         """Delete all rows; earlier snapshots keep theirs. ``None`` if there was nothing to delete."""
-        return self._drop(None)
+        return drop_rows(self._store, None, Identity.of(self._checked_schema(writing=True)))
 
     def drop_partition(self, partition: Mapping[str, Any]) -> Snapshot | None:
         """Delete a partition, or all partitions that a part of the partition columns names."""
         if not partition:
             raise OptionError("name at least one partition column, or use truncate() to delete everything")
-        return self._drop(partition_predicate(self.schema, partition))
+        schema = self._checked_schema(writing=True)
+        return drop_rows(self._store, partition, Identity.of(schema))
 
-    def _drop(self, node: pred.Node | None) -> Snapshot | None:
-        plan = replace_matching(self._store, node, NO_ENTRIES)
-        return commit(
-            self._store,
-            Commit(kind=CommitKind.OVERWRITE, plan=plan, operation="TRUNCATE", **self._identity(None, None)),
-        )
+    def compact(
+        self, *, full: bool = False, where: str | None = None, report: Callable[[int, int], None] | None = None
+    ) -> Snapshot | None:
+        """Merge files of a primary-key table where there are too many, or all of them if ``full``.
+
+        ``where`` is a SQL expression over the partition columns. ``report`` is called with the number of buckets done and
+        of all. Gives the new snapshot, ``None`` if there was nothing to do.
+        """
+        schema = self._checked_schema(writing=True)
+        if not schema.primary_keys:
+            raise UnsupportedError(
+                f"table {self.name} has no primary key; compaction of append tables is not supported yet"
+            )
+        node = None if where is None else parse_where(where, schema.partition_fields)
+        return compact_table(self._store, full=full, where=node, report=report)
 
     # ----------------------------------------------------------------------------------------------- changing
 
@@ -234,11 +203,16 @@ class Table:
         See :mod:`lakebed.changes` for what there is. Types may be given as text.
         """
         where = f"table {self.name}"
-        check_new({c.key: c.value for c in changes if isinstance(c, SetOption)}, where=where)
+        plain = [_checked(change) for change in changes]
+        check_new({c.key: c.value for c in plain if isinstance(c, SetOption)}, where=where)
         has_snapshots = self.latest_snapshot() is not None
 
         def derive(current: TableSchema) -> TableSchema:
-            return apply_changes(current, changes, time_millis=time.time_ns() // 1_000_000, has_snapshots=has_snapshots)
+            now = time.time_ns() // 1_000_000
+            changed = apply_changes(current, plain, time_millis=now, has_snapshots=has_snapshots)
+            if changed.options != current.options:
+                check_buckets(changed, where)
+            return changed
 
         return self._store.schemas.change(derive)
 
@@ -258,80 +232,42 @@ class Table:
 
     # ------------------------------------------------------------------------------------------------- inside
 
-    def _check_supported(self, *, writing: bool) -> None:
+    def _checked_schema(self, *, writing: bool) -> TableSchema:
+        """The latest schema of a table that Lakebed can read, or write."""
         schema = self.schema
-        if schema.primary_keys:
-            raise UnsupportedError(
-                f"table {self.name} has a primary key; reading and writing its rows is not supported yet. "
-                "Its metadata can be read: try the system tables, like $files"
-            )
         check_existing(schema.options, where=f"table {self.name}", writing=writing)
-
-    def _identity(self, user: str | None, identifier: int | None) -> dict[str, Any]:
-        prefix = TableOptions(self.options).commit_user_prefix
-        own = f"{prefix}_{uuid.uuid4()}" if prefix else str(uuid.uuid4())
-        if (user is None) != (identifier is None):
-            raise OptionError("give commit_user and commit_identifier together, or neither")
-        return {"user": user or own, "identifier": BATCH_IDENTIFIER if identifier is None else identifier}
-
-    def _layout(self, schema: TableSchema) -> FileLayout:
-        return FileLayout(self._store, schema, TableOptions(schema.options))
-
-    def _write_and_commit(self, data: Any, make: Callable[[pa.Table], Commit]) -> Snapshot | None:
-        """Write files, then commit them; whatever fails, no file is left behind that no snapshot refers to."""
-        writer = AppendWriter(self._layout(self.schema))
-        try:
-            writer.write(open_batches(data))
-            entries = self._numbered(Change(entries=writer.finish())).entries
-            made = commit(self._store, make(entries))
-        except CommitOutcomeUnknownError:
-            raise
-        except BaseException:
-            writer.abort()
-            raise
-        return made
-
-    def _numbered(self, change: Change) -> Change:
-        """Fixed buckets number their rows on; other append files count from 0."""
-        entries = change.entries
-        if TableOptions(self.options).bucket <= 0 or not len(entries):
-            return change
-        live = live_entries(self._store, self.latest_snapshot(), pc.unique(entries["partition"].combine_chunks()))
-        is_add = pc.equal(entries["kind"], ADD)
-        added = continue_sequences(entries.filter(is_add), live)
-        return replace(change, entries=pa.concat_tables([entries.filter(pc.invert(is_add)), added]))
-
-    def _check_inside(self, entries: pa.Table, node: pred.Node | None) -> None:
-        if node is None or not len(entries):
-            return
-        mask = partition_mask(entries, node, self.schema)
-        if mask is not None and not mask.all():
-            raise DataError(
-                f"the data holds rows outside of the partition to be overwritten ({pred.to_text(node)}); "
-                "leave them out, or overwrite without naming a partition. Nothing was written"
-            )
-
-    def _remove_index_files(self, index: Sequence[IndexEntry]) -> None:
-        for entry in index:
-            if entry.kind == ADD:
-                self._store.storage.delete(self._store.paths.index(entry.file_name))
+        check_keyed(schema, f"table {self.name}")
+        return schema
 
 
-def partition_predicate(schema: TableSchema, partition: Mapping[str, Any]) -> pred.Node:
-    """The predicate that a partition spec means; values may be given as text."""
-    if not partition:
-        return pred.TRUE
-    parts: list[pred.Node] = []
-    for name, value in partition.items():
-        if name not in schema.partition_keys:
-            raise SchemaError(unknown_name("partition column", name, schema.partition_keys, where="the partition"))
-        wanted = to_arrow(schema.field(name).type)
-        if value is None:
-            parts.append(pred.IsNull(name, negated=False))
-            continue
-        try:
-            scalar = pa.scalar(value) if isinstance(value, str) else pa.scalar(value, wanted)
-            parts.append(pred.Compare(name, "=", scalar.cast(wanted)))
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise DataError(f"partition column {name!r} is {schema.field(name).type}, not {value!r}: {error}") from None
-    return pred.conjunction(parts)
+def check_keyed(schema: TableSchema, where: str) -> None:
+    """Refuse primary-key tables whose rows Lakebed cannot merge or place."""
+    if not schema.primary_keys:
+        return
+    MergeSpec.of(schema)
+    if TableOptions(schema.options).bucket <= 0:
+        raise UnsupportedError(
+            f"{where} has a primary key and no fixed number of buckets; dynamic buckets are not supported yet. "
+            "Set 'bucket' to a positive number when creating it"
+        )
+
+
+def check_buckets(schema: TableSchema, where: str) -> None:
+    """Fixed buckets need columns to spread rows by, and those must be there."""
+    total = TableOptions(schema.options).bucket
+    if total > 0 and not schema.bucket_keys:
+        raise OptionError(f"{where}: 'bucket' = {total} needs a 'bucket-key' to spread rows by")
+    for key in schema.bucket_keys:
+        if key not in schema.field_names:
+            raise OptionError("option bucket-key: " + unknown_name("column", key, schema.field_names, where=where))
+
+
+def _checked(change: object) -> SchemaChange:
+    """A change of schema as the layers below want it, or an error for what is none."""
+    if not isinstance(change, SchemaChange):
+        raise SchemaError(f"{change!r} is not a change of schema; lakebed.changes has those that there are")
+    if isinstance(change, SetOption):
+        return replace(change, value=normalise({change.key: change.value})[change.key])
+    if isinstance(change, AddColumn | UpdateColumnType) and not isinstance(change.type, str | DataType):
+        raise SchemaError(f"{change.type!r} is not a column type; give it as text, like 'DECIMAL(10, 2)'")
+    return change

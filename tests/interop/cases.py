@@ -5,14 +5,13 @@ schema changes ...) that both sides take in turn. Values are plain: dates in day
 the unit of ``protocol.arrow_type``, maps as lists of pairs.
 """
 
-import datetime
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-
 from tests.interop.oracle import Where
 from tests.interop.protocol import PaimonType, arrow_type, plain_rows, to_wire
 
@@ -90,14 +89,14 @@ _TESTS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
 def sql_literal(value: Any, kind: PaimonType) -> str:
     text = str(kind)
     if text.startswith("DATE"):
-        return f"DATE '{datetime.date(1970, 1, 1) + datetime.timedelta(days=value)}'"
+        return f"DATE '{dt.date(1970, 1, 1) + dt.timedelta(days=value)}'"
     if text.startswith("TIMESTAMP"):
         units = {"ms": 1000, "us": 1_000_000, "ns": 1_000_000_000}[arrow_type(kind).unit]
         seconds, rest = divmod(value, units)
-        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
+        moment = dt.datetime(1970, 1, 1) + dt.timedelta(seconds=seconds)
         return f"TIMESTAMP '{moment}.{rest * (1_000_000_000 // units):09d}'"
     if text.startswith("TIME("):
-        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=value)
+        moment = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=value)
         return f"TIME '{moment.time().isoformat('milliseconds')}'"
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"
@@ -149,6 +148,8 @@ DEEP: PaimonType = {
 
 LTZ = "WITH LOCAL TIME ZONE"
 NANOS = {"spark": "Spark has no timestamps finer than microseconds"}
+NULL_ROWS = {"spark": "paimon-spark 0.9.0 reads a row whose fields are all null as null, and fails on deeper ones"}
+OLD_STATS = "paimon-spark 0.9.0 does not know _VALUE_STATS_COLS and takes statistics of the wrong column, or fails"
 INT96 = "pypaimon reads INT96 without a zone and then cannot compare it"
 
 # Type, values of the first batch, values of the second, and what oracles cannot do. Nulls are added to both batches.
@@ -173,7 +174,7 @@ TYPES: list[tuple[PaimonType, list[Any], list[Any], dict[str, str]]] = [
     ("VARCHAR(20)", ["varchar", ""], ["zz"], {}),
     (
         "STRING",
-        ["", "ünïcode 中文字符 longer than sixteen characters", "line\nbreak\ttab\x00nul", "it's \"quoted\" `so`"],
+        ["", "ünïcode 中文字符 longer than sixteen characters", "line\nbreak\ttab\x00nul", 'it\'s "quoted" `so`'],
         ["😀" * 20, "a" * 15 + "\U0010ffff" * 3, "a" * 15 + "\ud7ff" * 3, "exactly 16 chars"],
         {},
     ),
@@ -192,14 +193,14 @@ TYPES: list[tuple[PaimonType, list[Any], list[Any], dict[str, str]]] = [
     (f"TIMESTAMP(9) {LTZ}", [US * 1000 + 234, LONG_AGO * 1000 + 1], [0], {**NANOS, "pypaimon filters": INT96}),
     (ARRAY_INT, [[1, None, 3], []], [[7]], {}),
     (MAP_STRING_BIGINT, [[("k", 1), ("n", None)], []], [[("😀", 2**40)]], {}),
-    (ROW_XY, [{"x": 7, "y": "yy"}, {"x": None, "y": None}], [{"x": 1, "y": ""}], {}),
-    (ARRAY_ROW, [[{"p": US, "q": Decimal("1.25")}, None], []], [[{"p": None, "q": None}]], {}),
+    (ROW_XY, [{"x": 7, "y": "yy"}, {"x": None, "y": None}], [{"x": 1, "y": ""}], NULL_ROWS),
+    (ARRAY_ROW, [[{"p": US, "q": Decimal("1.25")}, None], []], [[{"p": None, "q": None}]], NULL_ROWS),
     ({"type": "ARRAY", "element": {"type": "ARRAY", "element": "STRING"}}, [[["a", None], None, []]], [[]], {}),
     (
         DEEP,
         [{"m": [(1, [1.0, None]), (2, None)], "r": {"s": "deep"}}, {"m": None, "r": None}],
         [{"m": [], "r": {"s": None}}],
-        {},
+        NULL_ROWS,
     ),
 ]
 
@@ -263,8 +264,11 @@ def layouts() -> list[Case]:
     ints: Rows = [(i, f"v{i}") for i in range(40)]
     more_ints: Rows = [(i, f"w{i}") for i in range(100, 140)]
     pairs: Fields = [("id", "INT"), ("k", "STRING"), ("n", "BIGINT"), ("dt", "STRING")]
-    paired: Rows = [(i, f"key number {i}" if i % 5 else None, i * 10**10 if i % 7 else None, "xy"[i % 2]) for i in range(40)]
+    paired: Rows = [
+        (i, f"key number {i}" if i % 5 else None, i * 10**10 if i % 7 else None, "xy"[i % 2]) for i in range(40)
+    ]
     paired_more: Rows = [(i + 100, k, n, dt) for i, k, n, dt in paired[:20]]
+    wide_keys: Fields = [("id", "INT"), ("t", "TIMESTAMP(6)"), ("w", "DECIMAL(25, 0)")]
     wide: Fields = [("id", "INT"), *[(f"c{i:03d}", MANY) for i in range(70)]]
     return [
         Case("empty table", ID_V, [], [(1, "a")]),
@@ -287,14 +291,15 @@ def layouts() -> list[Case]:
                 where(typed, typed_one + typed_two, name, "equal", value)
                 for (name, _), value in zip(typed[1:], typed_one[0][1:], strict=True)
             ],
+            cannot={"spark creates": "Spark has timestamps of one precision, 6"},
         ),
         Case(
             "null typed partitions",
             typed,
-            typed_one,
-            nulls,
+            typed_one + nulls,
+            [(102, *[None] * 9)],
             [name for name, _ in typed[1:]],
-            filters=[where(typed, typed_one + nulls, name, "isNull") for name, _ in typed[1:]],
+            filters=[where(typed, [*nulls, (102, *[None] * 9)], name, "isNull") for name, _ in typed[1:]],
         ),
         Case(
             "partitions named by casting",
@@ -319,7 +324,10 @@ def layouts() -> list[Case]:
             named,
             named_more,
             ["p=1"],
-            filters=[where(names, named + named_more, "a b", "equal", "x"), where(names, named + named_more, "p=1", "equal", "v/1")],
+            filters=[
+                where(names, named + named_more, "a b", "equal", "x"),
+                where(names, named + named_more, "p=1", "equal", "v/1"),
+            ],
         ),
         Case(
             "fixed buckets",
@@ -339,17 +347,61 @@ def layouts() -> list[Case]:
             {"bucket": "3", "bucket-key": "k,n"},
             filters=[
                 Filter(
-                    Where([["k", "equal", "key number 8"], ["n", "equal", 8 * 10**10]], "k = 'key number 8' AND n = 80000000000"),
+                    Where(
+                        [["k", "equal", "key number 8"], ["n", "equal", 8 * 10**10]],
+                        "k = 'key number 8' AND n = 80000000000",
+                    ),
                     frozenset({8, 108}),
                 ),
                 where(pairs, paired + paired_more, "k", "isNull"),
             ],
         ),
+        Case(
+            "fixed buckets by wide keys",
+            wide_keys,
+            [(i, i * 10**9, Decimal(i) * 10**18) for i in range(20)]
+            + [(20, None, Decimal(5)), (21, 5, None), (22, None, None)],
+            [(100, None, None), (101, 7 * 10**9, Decimal(7) * 10**18)],
+            options={"bucket": "7", "bucket-key": "t,w"},
+            filters=[
+                Filter(Where([["t", "isNull"], ["w", "isNull"]], "t IS NULL AND w IS NULL"), frozenset({22, 100})),
+                Filter(
+                    Where(
+                        [["t", "equal", 7 * 10**9], ["w", "equal", {"decimal": str(7 * 10**18)}]],
+                        "t = TIMESTAMP '1970-01-01 01:56:40' AND w = 7000000000000000000",
+                    ),
+                    frozenset({7, 101}),
+                ),
+            ],
+            cannot={"pypaimon": "pypaimon hashes nulls of TIMESTAMP(6) and DECIMAL(25) unlike Java: other buckets"},
+        ),
         Case("more columns than one null word", wide, [(i, *range(i, i + 70)) for i in range(3)], [(9, *[None] * 70)]),
         Case("not null", [("id", "INT NOT NULL"), ("v", "STRING NOT NULL")], [(1, "a")], [(2, "")]),
-        Case("stats none", ID_V, ints, more_ints, options={"metadata.stats-mode": "none"}, filters=[where(ID_V, ints, "id", "equal", 7)]),
-        Case("stats counts", ID_V, ints, more_ints, options={"metadata.stats-mode": "counts"}, filters=[where(ID_V, ints, "id", "equal", 7)]),
-        Case("stats full", ID_V, ints, more_ints, options={"metadata.stats-mode": "full"}, filters=[where(ID_V, ints, "v", "equal", "v7")]),
+        Case(
+            "stats none",
+            ID_V,
+            ints,
+            more_ints,
+            options={"metadata.stats-mode": "none"},
+            filters=[where(ID_V, ints, "id", "equal", 7)],
+            cannot={"spark filters": OLD_STATS},
+        ),
+        Case(
+            "stats counts",
+            ID_V,
+            ints,
+            more_ints,
+            options={"metadata.stats-mode": "counts"},
+            filters=[where(ID_V, ints, "id", "equal", 7)],
+        ),
+        Case(
+            "stats full",
+            ID_V,
+            ints,
+            more_ints,
+            options={"metadata.stats-mode": "full"},
+            filters=[where(ID_V, ints, "v", "equal", "v7")],
+        ),
         Case(
             "stats of some columns",
             [*ID_V, ("a", ARRAY_INT), ("z", "BIGINT")],
@@ -357,9 +409,15 @@ def layouts() -> list[Case]:
             [(i, f"v{i}", None, i * 2) for i in range(10, 15)],
             options={"fields.v.stats-mode": "none"},
             filters=[
-                where([*ID_V, ("a", ARRAY_INT), ("z", "BIGINT")], [(i, "", None, i * 2) for i in [*range(5), *range(10, 15)]], "z", "greaterThan", 6)
+                where(
+                    [*ID_V, ("a", ARRAY_INT), ("z", "BIGINT")],
+                    [(i, "", None, i * 2) for i in [*range(5), *range(10, 15)]],
+                    "z",
+                    "greaterThan",
+                    6,
+                )
             ],
-            cannot={"spark": "paimon-spark 0.9.0 does not know _VALUE_STATS_COLS and prunes by the wrong column"},
+            cannot={"spark filters": OLD_STATS},
         ),
         Case(
             "stats not dense",
@@ -368,7 +426,13 @@ def layouts() -> list[Case]:
             [(i, f"v{i}", None, i * 2) for i in range(10, 15)],
             options={"fields.v.stats-mode": "none", "metadata.stats-dense-store": "false"},
             filters=[
-                where([*ID_V, ("a", ARRAY_INT), ("z", "BIGINT")], [(i, "", None, i * 2) for i in [*range(5), *range(10, 15)]], "z", "greaterThan", 6)
+                where(
+                    [*ID_V, ("a", ARRAY_INT), ("z", "BIGINT")],
+                    [(i, "", None, i * 2) for i in [*range(5), *range(10, 15)]],
+                    "z",
+                    "greaterThan",
+                    6,
+                )
             ],
         ),
     ]
@@ -381,7 +445,14 @@ CASES = [type_case(*entry) for entry in TYPES] + layouts()
 
 WITH_ROW: Fields = [("id", "INT"), ("v", "STRING"), ("r", ROW_XY)]
 ROW_XXZ: PaimonType = {"type": "ROW", "fields": [{"name": "xx", "type": "INT"}, {"name": "z", "type": "BIGINT"}]}
-WIDEN: Fields = [("id", "INT"), ("a", "TINYINT"), ("b", "FLOAT"), ("c", "DECIMAL(5, 2)"), ("d", "VARCHAR(3)"), ("e", "INT")]
+WIDEN: Fields = [
+    ("id", "INT"),
+    ("a", "TINYINT"),
+    ("b", "FLOAT"),
+    ("c", "DECIMAL(5, 2)"),
+    ("d", "VARCHAR(3)"),
+    ("e", "INT"),
+]
 WIDENED: Fields = [
     ("id", "INT"),
     ("a", "INT"),
@@ -430,7 +501,11 @@ STORIES = [
         [("id", "INT"), ("a", "INT"), ("b", "INT")],
         [
             ("write", [(1, 10, 20)]),
-            ("alter", [["rename", "a", "t"], ["rename", "b", "a"], ["rename", "t", "b"]], [("id", "INT"), ("b", "INT"), ("a", "INT")]),
+            (
+                "alter",
+                [["rename", "a", "t"], ["rename", "b", "a"], ["rename", "t", "b"]],
+                [("id", "INT"), ("b", "INT"), ("a", "INT")],
+            ),
             ("write", [(2, 11, 21)]),
             ("alter", [["first", "a"]], [("a", "INT"), ("id", "INT"), ("b", "INT")]),
             ("write", [(22, 3, 12)]),
@@ -467,6 +542,7 @@ STORIES = [
             Filter(Where([["e", "lessOrEqual", 5]], "e <= 5"), frozenset({1})),
             Filter(Where([["d", "equal", "abc"]], "d = 'abc'"), frozenset({1})),
         ],
+        cannot={"spark filters": "paimon-spark 0.9.0 fails on a filter on a widened TINYINT (Byte is no Integer)"},
     ),
     Story(
         "fields inside a row added, renamed and dropped",

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import pytest
-
 from tests.interop.oracle import Oracle
 from tests.interop.ours import Ours
 

@@ -4,7 +4,6 @@ Each operation is what the engines' statements and procedures call in Paimon's c
 ``CALL sys.compact_manifest``, and so on. The catalog is opened anew for each request, so nothing is cached between them.
 """
 
-import datetime
 import glob
 import json
 import os
@@ -15,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-
 from tests.interop.protocol import arrow_type, from_wire, plain, read_ipc, serve, write_ipc
 
 INTEROP = Path(__file__).parents[2] / ".interop"
@@ -60,7 +58,7 @@ class Paimon:
         mapper = self.cls("shade.jackson2.com.fasterxml.jackson.databind.ObjectMapper")()
         return self.cls("types.DataTypeJsonParser").parseDataType(mapper.readTree(json.dumps(paimon)), ids)
 
-    def to_java(self, value: Any, kind: Any) -> Any:  # noqa: C901
+    def to_java(self, value: Any, kind: Any) -> Any:
         """A plain value (see ``protocol.plain``) as Paimon's internal object of that type."""
         if value is None:
             return None
@@ -110,7 +108,7 @@ class Paimon:
             row.setField(i, self.to_java(value, kind))
         return row
 
-    def from_java(self, source: Any, at: int, kind: Any) -> Any:  # noqa: C901
+    def from_java(self, source: Any, at: int, kind: Any) -> Any:
         """Cell ``at`` of an InternalRow or InternalArray as a plain value."""
         if source.isNullAt(at):
             return None
@@ -141,7 +139,9 @@ class Paimon:
                 precision = int(kind.getPrecision())
                 stamp = source.getTimestamp(at, precision)
                 per_milli = 1 if precision <= 3 else 1000 if precision <= 6 else 1_000_000
-                return int(stamp.getMillisecond()) * per_milli + int(stamp.getNanoOfMillisecond()) * per_milli // 1_000_000
+                return (
+                    int(stamp.getMillisecond()) * per_milli + int(stamp.getNanoOfMillisecond()) * per_milli // 1_000_000
+                )
             case "ARRAY":
                 array = source.getArray(at)
                 return [self.from_java(array, i, kind.getElementType()) for i in range(array.size())]
@@ -181,6 +181,7 @@ class Server:
 
     def create_table(
         self,
+        *,
         warehouse: str,
         table: str,
         fields: list[dict[str, Any]],
@@ -189,7 +190,7 @@ class Server:
         options: dict[str, str],
     ) -> None:
         catalog = self._catalog(warehouse)
-        catalog.createDatabase(table.split(".")[0], True)
+        catalog.createDatabase(table.split(".", maxsplit=1)[0], True)
         ids = self.java.cls("java.util.concurrent.atomic.AtomicInteger")(-1)
         builder = self.java.cls("schema.Schema").newBuilder()
         for field in fields:
@@ -200,7 +201,13 @@ class Server:
         catalog.createTable(self._identifier(table), builder.build(), False)
 
     def write(
-        self, warehouse: str, table: str, data: str, overwrite: dict[str, str] | None = None, options: dict[str, str] | None = None
+        self,
+        *,
+        warehouse: str,
+        table: str,
+        data: str,
+        overwrite: dict[str, str] | None = None,
+        options: dict[str, str] | None = None,
     ) -> None:
         """Append the rows; or, given ``overwrite``, replace that static partition (``{}``: per the table's mode)."""
         target = self._table(warehouse, table, options)
@@ -226,6 +233,7 @@ class Server:
 
     def read(
         self,
+        *,
         warehouse: str,
         table: str,
         into: str,
@@ -241,7 +249,9 @@ class Server:
         for predicate in self._predicates(row_type, where or []):
             builder = builder.withFilter(predicate)
         if columns is not None:
-            builder = builder.withProjection(self.java.jpype.JArray(self.java.jpype.JInt)([row_type.getFieldIndex(c) for c in columns]))
+            builder = builder.withProjection(
+                self.java.jpype.JArray(self.java.jpype.JInt)([row_type.getFieldIndex(c) for c in columns])
+            )
         if bucket is not None:
             builder = builder.withBucket(bucket)
         splits = builder.newScan().plan().splits()
@@ -258,7 +268,10 @@ class Server:
                 found[i].append(self.java.from_java(row, i, field.type()))
         rows.close()
         schema = pa.schema([(str(f.name()), arrow_type(self._type_json(f))) for f in fields])
-        write_ipc(pa.Table.from_arrays([pa.array(c, t) for c, t in zip(found, schema.types, strict=True)], schema=schema), into)
+        write_ipc(
+            pa.Table.from_arrays([pa.array(c, t) for c, t in zip(found, schema.types, strict=True)], schema=schema),
+            into,
+        )
         files = sum(int(split.dataFiles().size()) for split in splits if hasattr(split, "dataFiles"))
         return {"splits": int(splits.size()), "files": files}
 
@@ -288,7 +301,9 @@ class Server:
         commit.close()
 
     def alter(self, warehouse: str, table: str, changes: list[list[Any]]) -> None:
-        self._catalog(warehouse).alterTable(self._identifier(table), self.java.array_list(map(self._change, changes)), False)
+        self._catalog(warehouse).alterTable(
+            self._identifier(table), self.java.array_list(map(self._change, changes)), False
+        )
 
     def _change(self, change: list[Any]) -> Any:
         factory = self.java.cls("schema.SchemaChange")
@@ -375,10 +390,14 @@ class Server:
         return int(self._table(warehouse, table).newExpireSnapshots().config(config).expire())
 
     def remove_orphan_files(self, warehouse: str, table: str, older_than_millis: int) -> list[str]:
-        clean = self.java.cls("operation.LocalOrphanFilesClean")(self._table(warehouse, table), older_than_millis, False)
+        clean = self.java.cls("operation.LocalOrphanFilesClean")(
+            self._table(warehouse, table), older_than_millis, False
+        )
         return sorted(str(path.getName()) for path in clean.clean().getDeletedFilesPath())
 
-    def create_tag(self, warehouse: str, table: str, tag: str, snapshot: int | None = None, retain_hours: int | None = None) -> None:
+    def create_tag(
+        self, warehouse: str, table: str, tag: str, snapshot: int | None = None, retain_hours: int | None = None
+    ) -> None:
         target = self._table(warehouse, table)
         arguments = [tag] if snapshot is None else [tag, snapshot]
         if retain_hours is not None:
@@ -400,7 +419,7 @@ class Server:
 def main() -> None:
     server = Server()
     names = [n for n in dir(server) if not n.startswith("_") and callable(getattr(server, n)) and n != "java"]
-    print("java oracle", server.version(), datetime.datetime.now().isoformat(), file=sys.stderr)
+    print("java oracle", server.version(), file=sys.stderr)
     serve({name: getattr(server, name) for name in names})
 
 

@@ -16,13 +16,11 @@ from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
-
 from tests.interop.protocol import PaimonType, read_ipc, write_ipc
 
 REPOSITORY = Path(__file__).parents[2]
 INTEROP = REPOSITORY / ".interop"
 VENVS = {"java": "java-venv", "spark": "java-venv", "pypaimon": "pypaimon-venv"}
-
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,9 @@ class Oracle:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
@@ -97,6 +97,7 @@ class Oracle:
         table: str,
         fields: list[tuple[str, PaimonType]],
         partition_keys: list[str] | None = None,
+        *,
         primary_keys: list[str] | None = None,
         options: dict[str, str] | None = None,
     ) -> None:

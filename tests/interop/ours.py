@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from tests.interop.oracle import Where
+from tests.interop.protocol import PaimonType
 
 import lakebed
 from lakebed import changes
-from tests.interop.oracle import Where
-from tests.interop.protocol import PaimonType
 
 
 def quoted(name: str) -> str:
@@ -44,6 +44,7 @@ class Ours:
         table: str,
         fields: list[tuple[str, PaimonType]],
         partition_keys: list[str] | None = None,
+        *,
         primary_keys: list[str] | None = None,
         options: dict[str, str] | None = None,
     ) -> None:
@@ -106,13 +107,13 @@ def change(given: list[Any]) -> Any:
     path = tuple(rest[0]) if isinstance(rest[0], list) else rest[0]
     match operation:
         case "add":
-            return changes.AddColumn(path, ddl_type(rest[1]))  # type: ignore[arg-type]
+            return changes.AddColumn(path, ddl_type(rest[1]))
         case "rename":
             return changes.RenameColumn(path, rest[1])
         case "drop":
             return changes.DropColumn(path)
         case "type":
-            return changes.UpdateColumnType(path, ddl_type(rest[1]))  # type: ignore[arg-type]
+            return changes.UpdateColumnType(path, ddl_type(rest[1]))
         case "nullable":
             return changes.UpdateColumnNullability(path, rest[1])
         case "comment":

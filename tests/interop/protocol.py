@@ -119,7 +119,8 @@ def serve(operations: Mapping[str, Callable[..., Any]]) -> None:
             answer = {"ok": operations[request["op"]](**request["args"])}
         except Exception as problem:
             traceback.print_exc()
-            answer = {"error": f"{type(problem).__name__}: {problem}"}
+            text = [line for line in str(problem).splitlines() if not line.lstrip().startswith("at ")]
+            answer = {"error": f"{type(problem).__name__}: " + "\n".join(text)[:3000]}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
     answers.close()

@@ -1,13 +1,11 @@
 """The pypaimon oracle. Runs in .interop/pypaimon-venv; the operations mirror those of ``java_server``."""
 
-import datetime
 import os
 import sys
 import time
 from typing import Any
 
 import pyarrow as pa
-
 from tests.interop.protocol import arrow_type, from_wire, read_ipc, serve, write_ipc
 
 Where = list[list[Any]]
@@ -51,6 +49,7 @@ class Server:
 
     def create_table(
         self,
+        *,
         warehouse: str,
         table: str,
         fields: list[dict[str, Any]],
@@ -73,6 +72,7 @@ class Server:
 
     def write(
         self,
+        *,
         warehouse: str,
         table: str,
         data: str,
@@ -95,6 +95,7 @@ class Server:
 
     def read(
         self,
+        *,
         warehouse: str,
         table: str,
         into: str,
@@ -175,7 +176,7 @@ def main() -> None:
     time.tzset()
     server = Server()
     names = [n for n in dir(server) if not n.startswith("_")]
-    print(server.version(), datetime.datetime.now().isoformat(), file=sys.stderr)
+    print(server.version(), file=sys.stderr)
     serve({name: getattr(server, name) for name in names})
 
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from tests.interop.protocol import read_ipc, serve, write_ipc
 
 INTEROP = Path(__file__).parents[2] / ".interop"
+
 
 def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
@@ -73,7 +73,7 @@ class Server:
         self._files = itertools.count()
 
     def _name(self, warehouse: str, table: str) -> str:
-        catalog = "w" + hashlib.md5(warehouse.encode()).hexdigest()  # noqa: S324
+        catalog = "w" + hashlib.md5(warehouse.encode()).hexdigest()
         key = f"spark.sql.catalog.{catalog}"
         self._spark.conf.set(key, "org.apache.paimon.spark.SparkCatalog")
         self._spark.conf.set(f"{key}.warehouse", warehouse)
@@ -95,6 +95,7 @@ class Server:
 
     def create_table(
         self,
+        *,
         warehouse: str,
         table: str,
         fields: list[dict[str, Any]],
@@ -119,6 +120,7 @@ class Server:
 
     def write(
         self,
+        *,
         warehouse: str,
         table: str,
         data: str,
@@ -145,6 +147,7 @@ class Server:
 
     def read(
         self,
+        *,
         warehouse: str,
         table: str,
         into: str,

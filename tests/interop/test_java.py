@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.interop.cases import CASES, STORIES, Case, Story
 from tests.interop.matrix import play, play_steps
 from tests.interop.oracle import Oracle

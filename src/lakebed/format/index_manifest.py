@@ -119,7 +119,7 @@ def decode_index_manifest(data: bytes, *, where: str) -> list[IndexEntry]:
     """The index files that an index manifest lists."""
     try:
         return [_from_record(record, where) for record in avro.decode_records(data, where=where)]
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise CorruptError(f"{where} is not an index manifest: {error!r}; restore it or roll back") from None
 
 
@@ -177,7 +177,10 @@ def combine(live: Sequence[IndexEntry], changes: Sequence[IndexEntry], *, bucket
     """
     kept = {_key(entry, bucketed=bucketed): entry for entry in live}
     for change in changes:
-        if change.kind == DELETE and kept.pop(_key(change, bucketed=bucketed), None) is None:
+        if change.kind != DELETE:
+            continue
+        gone = kept.pop(_key(change, bucketed=bucketed), None)
+        if gone is None or gone.file_name != change.file_name:
             raise CommitConflictError(
                 f"index file {change.file_name} to be removed is no longer part of the table; "
                 "another commit replaced it. Read the table again and retry"

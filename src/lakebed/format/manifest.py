@@ -151,11 +151,11 @@ def encode_manifest_list(metas: Iterable[ManifestMeta], *, codec: str = "zstd", 
 def decode_manifest_list(data: bytes, *, where: str) -> list[ManifestMeta]:
     """The manifests of a manifest list, in order."""
     records = avro.decode_records(data, where=where)
-    for record in records:
-        _check_version(record.get("_VERSION", MANIFEST_VERSION), where)
     try:
+        for record in records:
+            _check_version(record.get("_VERSION", MANIFEST_VERSION), where)
         return [_meta_from_record(record) for record in records]
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise CorruptError(f"{where} is not a manifest list: {error!r}; restore it or roll back") from None
 
 
@@ -301,7 +301,7 @@ def decode_manifest(data: bytes, *, where: str) -> pa.Table:
             [column.cast(field.type) for column, field in zip(columns, ENTRY_SCHEMA, strict=True)],
             schema=ENTRY_SCHEMA,
         )
-    except (KeyError, pa.ArrowException) as error:
+    except (AttributeError, KeyError, pa.ArrowException) as error:
         raise CorruptError(f"{where} is not a manifest: {error}; restore it or roll back") from None
 
 
@@ -361,30 +361,34 @@ def fold(entries: pa.Table, *, partial: bool = False, where: str = "manifests") 
 
     The identity of a file is partition, bucket, level, name, extra files, embedded index and external path. With
     ``partial`` (some manifests of a snapshot) an unmatched DELETE is kept, as its ADD is elsewhere; otherwise it is
-    damage, and so is a file that was added twice.
+    damage. A file that is added (or deleted) twice in a row is damage in any case.
     """
     is_add = pc.equal(entries["kind"], ADD)
     if len(entries) == 0 or (pc.all(is_add).as_py() and not _has_duplicates(entries["file_name"])):
         return entries
-    extra = pc.binary_join(entries["extra_files"], "\x00")
     keyed = pa.table(
         {
             **{name: entries[name] for name in _IDENTITY},
-            "extra": extra,
-            "sign": pc.if_else(is_add, 1, -1),
+            "extra": pc.binary_join(entries["extra_files"], "\x00"),
             "row": pa.array(np.arange(len(entries))),
         }
     )
-    groups = keyed.group_by([*_IDENTITY, "extra"], use_threads=False).aggregate([("sign", "sum"), ("row", "max")])
-    net = groups["sign_sum"]
-    twice = groups.filter(pc.greater(net, 1))
-    if len(twice):
-        raise CorruptError(f"{where}: file {twice['file_name'][0]} is added twice")
-    if not partial and pc.any(pc.less(net, 0)).as_py():
-        missing = groups.filter(pc.less(net, 0))
-        raise CorruptError(f"{where}: file {missing['file_name'][0]} is deleted but was never added")
-    left = groups.filter(pc.not_equal(net, 0))
-    return entries.take(left["row_max"].combine_chunks().sort())
+    groups = keyed.group_by([*_IDENTITY, "extra"], use_threads=False).aggregate([("row", "list")])
+    history = groups["row_list"].combine_chunks()
+    rows, ends = history.flatten().to_numpy(), history.offsets.to_numpy()[1:]
+    adds = is_add.to_numpy()[rows]
+    repeated = np.flatnonzero(adds[1:] == adds[:-1]) + 1
+    repeated = repeated[~np.isin(repeated, ends)]  # the first of a group follows nothing
+    if len(repeated):
+        what = "added" if adds[repeated[0]] else "deleted"
+        raise CorruptError(f"{where}: file {entries['file_name'][rows[repeated[0]]]} is {what} twice")
+    # Adds and deletes of a file alternate, so an odd number of them leaves the last one standing.
+    odd = np.diff(ends, prepend=0) % 2 == 1
+    left, left_adds = rows[ends[odd] - 1], adds[ends[odd] - 1]
+    if not partial and not left_adds.all():
+        unmatched = left[~left_adds][0]
+        raise CorruptError(f"{where}: file {entries['file_name'][unmatched]} is deleted but was never added")
+    return entries.take(np.sort(left))
 
 
 def _has_duplicates(names: pa.ChunkedArray) -> bool:

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from lakebed.format.types import STRING_ROOTS, TIMESTAMP_ROOTS, Atomic, DataType
 
 MAIN_BRANCH: Final = "main"
@@ -145,7 +147,7 @@ def partition_text(value: object, data_type: DataType, *, legacy_names: bool) ->
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="replace")
     if isinstance(value, float):
-        return _java_float(value)
+        return _java_float(value, single=root == "FLOAT")
     if isinstance(value, decimal.Decimal):
         return format(value, "f")
     if root == "DATE" and isinstance(value, dt.date):
@@ -161,7 +163,7 @@ def partition_text(value: object, data_type: DataType, *, legacy_names: bool) ->
 def _timestamp_text(value: dt.datetime, *, legacy: bool, precision: int) -> str:
     """Java's two texts of a timestamp: ``2024-01-02T03:04`` drops zero parts, the other keeps ``precision`` digits."""
     nanos = int(getattr(value, "nanosecond", 0)) + value.microsecond * 1000
-    day, clock = value.strftime("%Y-%m-%d"), value.strftime("%H:%M")
+    day, clock = value.date().isoformat(), f"{value.hour:02d}:{value.minute:02d}"
     if not legacy:
         fraction = f"{nanos:09d}"[:precision]
         return f"{day} {clock}:{value.second:02d}" + (f".{fraction}" if fraction else "")
@@ -172,20 +174,27 @@ def _timestamp_text(value: dt.datetime, *, legacy: bool, precision: int) -> str:
     return f"{day}T{clock}:{value.second:02d}" + (f".{fraction}" if fraction else "")
 
 
-def _java_float(value: float) -> str:
-    """How Java prints a floating point number: plain between 1e-3 and 1e7, else with an ``E``."""
+def _java_float(value: float, *, single: bool) -> str:
+    """How Java prints a floating point number: shortest digits, plain between 1e-3 and 1e7, else with an ``E``."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
+    number = decimal.Decimal(str(np.float32(value)) if single else repr(value))
     if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return repr(value) if "." in repr(value) else f"{value:.1f}"
-    mantissa, exponent = f"{decimal.Decimal(repr(value)):E}".split("E")
+        text = format(number, "f")
+        return text if "." in text else f"{text}.0"
+    mantissa, exponent = f"{number:E}".split("E")
     digits = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
     return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
 
 
 def id_of(name: str, prefix: str) -> int | None:
-    """The number in names like ``snapshot-12``; ``None`` for any other name."""
+    """The number in names like ``snapshot-12``; ``None`` for any other name, ``snapshot-012`` included.
+
+    >>> id_of("snapshot-12", "snapshot-"), id_of("snapshot-012", "snapshot-")
+    (12, None)
+    """
     digits = name.removeprefix(prefix)
-    return int(digits) if name.startswith(prefix) and digits.isascii() and digits.isdigit() else None
+    number = int(digits) if name.startswith(prefix) and digits.isascii() and digits.isdigit() else None
+    return number if number is not None and name == f"{prefix}{number}" else None

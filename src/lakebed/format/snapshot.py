@@ -127,7 +127,7 @@ def load_json_object(text: str | bytes, *, where: str) -> dict[str, Any]:
     """A JSON object, or an error that names the file."""
     try:
         raw = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CorruptError(f"{where} is not valid JSON ({error}); restore the file or roll back") from None
     if not isinstance(raw, dict):
         raise CorruptError(f"{where} does not hold a JSON object; restore the file or roll back")
@@ -137,7 +137,7 @@ def load_json_object(text: str | bytes, *, where: str) -> dict[str, Any]:
 def snapshot_from_dict(raw: Mapping[str, Any], *, where: str) -> Snapshot:
     """The snapshot that a JSON object means."""
     version = raw.get("version", 1)
-    if not isinstance(version, int) or version > CURRENT_VERSION:
+    if type(version) is int and version > CURRENT_VERSION:
         raise UnsupportedError(
             f"{where} has format version {version}, but this Lakebed knows versions up to {CURRENT_VERSION}; "
             "upgrade Lakebed to read this table"
@@ -148,14 +148,26 @@ def snapshot_from_dict(raw: Mapping[str, Any], *, where: str) -> Snapshot:
     values: dict[str, Any] = {name: raw[key] for key, name in _KEYS if raw.get(key) is not None}
     values["version"] = version
     for key, name in _KEYS:
-        if key in _INTEGERS and name in values and type(values[name]) is not int:
-            raise CorruptError(f"{where}: {key} must be a whole number, not {values[name]!r}")
+        if name in values:
+            _check_type(key, values[name], where)
     try:
         values["commit_kind"] = CommitKind(values["commit_kind"])
     except ValueError:
         kinds = ", ".join(CommitKind)
         raise UnsupportedError(f"{where} has commitKind {raw['commitKind']!r}; Lakebed knows {kinds}") from None
     return Snapshot(**values)
+
+
+def _check_type(key: str, value: object, where: str) -> None:
+    if key in _INTEGERS:
+        wanted, fits = "a whole number", type(value) is int
+    elif key == "properties":
+        wanted = "an object of strings"
+        fits = isinstance(value, dict) and all(isinstance(part, str) for part in value.values())
+    else:
+        wanted, fits = "a string", isinstance(value, str)
+    if not fits:
+        raise CorruptError(f"{where}: {key} must be {wanted}, not {value!r}; restore the file or roll back")
 
 
 def snapshot_to_dict(snapshot: Snapshot) -> dict[str, Any]:

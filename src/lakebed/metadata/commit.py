@@ -15,8 +15,8 @@ What happens when other commits landed since this one was planned (rows: this co
 | COMPACT   | rebase | check     | check   | rebase  |
 | ANALYZE   | rebase | rebase    | rebase  | rebase  |
 
-``rebase``: lands as it is. ``check``: lands if every file that it deletes is still live and no level gets overlapping
-files, else :class:`CommitConflictError`. ``replan``: its deletes are computed again from the new latest, so it lands and
+``rebase``: lands as it is. ``check``: lands if every file that it deletes is still live, with the deletion vector that
+it had when this commit was planned, and no level gets overlapping files, else :class:`CommitConflictError`. ``replan``: its deletes are computed again from the new latest, so it lands and
 replaces what the other brought. REWRITE is an append that also deletes files (kind OVERWRITE on disk).
 
 Retries: appends never give up because others commit, unless ``commit.max-retries`` or ``commit.timeout`` is set on the
@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, LakebedError
+from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, LakebedError, NotFoundError
 from lakebed.format.index_manifest import IndexEntry, combine
 from lakebed.format.manifest import ADD, DELETE, NO_ENTRIES, ManifestMeta
 from lakebed.format.schema import TableSchema
@@ -93,13 +93,15 @@ def commit(store: TableStore, request: Commit) -> Snapshot | None:
     return _Attempts(store, request).run()
 
 
-def find_committed(store: TableStore, user: str, identifier: int, kind: CommitKind) -> Snapshot | None:
-    """The snapshot of a commit that this user made before, or ``None``.
+def find_committed(
+    store: TableStore, user: str, identifier: int, kind: CommitKind, *, after: int = 0
+) -> Snapshot | None:
+    """The snapshot of a commit that this user made before (and after snapshot ``after``), or ``None``.
 
     Identifiers of one user ascend, so the look back ends at the user's first smaller one.
     """
     kinds = {kind, CommitKind.OVERWRITE} if kind is CommitKind.APPEND else {kind}
-    for snapshot_id in reversed(store.snapshots.ids()):
+    for snapshot_id in reversed([number for number in store.snapshots.ids() if number > after]):
         found = store.snapshots.find(snapshot_id)
         if found is None or found.commit_user != user:
             continue
@@ -131,16 +133,25 @@ class _Attempts:
 
     def run(self) -> Snapshot | None:
         attempt = 0
-        done = self._done_before()
-        if done is not None:
-            return done
+        seen = 0
         try:
             while True:
                 latest = self._store.snapshots.latest()
-                change = self._request.plan(latest)
-                if change.is_empty and not self._request.allow_empty:
-                    return None
-                made = self._attempt(latest, change)
+                done = self._done_before(seen)
+                if done is not None:
+                    self._writer.undo()
+                    return done
+                seen = 0 if latest is None else latest.id
+                try:
+                    change = self._request.plan(latest)
+                    if change.is_empty and not self._request.allow_empty:
+                        self._writer.undo()
+                        return None
+                    made = self._attempt(latest, change)
+                except NotFoundError:
+                    if self._store.snapshots.latest_id() in {None, seen}:
+                        raise
+                    made = None  # others committed and expired what we were building on
                 if made is not None:
                     return made
                 attempt += 1
@@ -166,12 +177,12 @@ class _Attempts:
         snapshot = self._snapshot(latest, metas, self._delta, kind)
         return snapshot if self._create(snapshot) else None
 
-    def _done_before(self) -> Snapshot | None:
+    def _done_before(self, after: int) -> Snapshot | None:
         """A commit with an identifier of its own (a streaming batch) is made once, however often it is asked for."""
         request = self._request
         if request.identifier == BATCH_IDENTIFIER:
             return None
-        return find_committed(self._store, request.user, request.identifier, request.kind)
+        return find_committed(self._store, request.user, request.identifier, request.kind, after=after)
 
     # -------------------------------------------------------------------------------------------------- checks
 
@@ -190,17 +201,20 @@ class _Attempts:
             conflicts.check_total_buckets(live, delta)
         if change.has_deletes:
             conflicts.check_deletes(live, delta)
+            conflicts.check_vectors(self._store.manifests.read_index(latest.index_manifest), change.index, delta)
         keys = [self._schema.field(name).type for name in self._schema.trimmed_primary_key]
         conflicts.check_levels(live, delta, keys)
 
     # ------------------------------------------------------------------------------------------------- writing
 
     def _write_delta(self, change: Change) -> _Delta:
+        left_over = tuple(self._writer.written)
         name, size = self._writer.write_list(self._writer.write_entries(change.entries))
         changelog: tuple[str, int] | None = None
         if len(change.changelog):
             changelog = self._writer.write_list(self._writer.write_entries(change.changelog))
-        return _Delta(change, name, size, changelog, tuple(self._writer.written))
+        paths = tuple(path for path in self._writer.written if path not in left_over)
+        return _Delta(change, name, size, changelog, paths)
 
     def _snapshot(
         self, latest: Snapshot | None, metas: list[ManifestMeta], delta: _Delta, kind: CommitKind
@@ -231,7 +245,7 @@ class _Attempts:
             watermark=_largest(request.watermark, None if latest is None else latest.watermark),
             statistics=latest.statistics if latest is not None and latest.schema_id == schema.id else None,
             properties=request.properties,
-            next_row_id=None if latest is None else latest.next_row_id,
+            next_row_id=0 if latest is None or latest.next_row_id is None else latest.next_row_id,
             operation=request.operation,
             writer_version=f"lakebed-{VERSION}",
         )

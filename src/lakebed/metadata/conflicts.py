@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CommitConflictError
+from lakebed.errors import CommitConflictError, CorruptError
 from lakebed.format.binary_row import decode_rows
+from lakebed.format.index_manifest import IndexEntry
 from lakebed.format.manifest import ADD, DELETE, fold
 from lakebed.format.types import DataType
 from lakebed.metadata.ranks import ranks_of
@@ -23,7 +24,7 @@ def check_delta(delta: pa.Table) -> None:
     names = delta["file_name"]
     if pc.count_distinct(names).as_py() == len(names):
         return
-    if len(fold(delta, partial=True, where="this commit")) != len(delta):
+    if len(_folded(delta)) != len(delta):
         raise CommitConflictError("this commit adds and deletes the same file; commit the two in turn")
 
 
@@ -43,7 +44,7 @@ def check_total_buckets(live: pa.Table, delta: pa.Table) -> None:
 
 def check_deletes(live: pa.Table, delta: pa.Table) -> None:
     """Every file that a commit deletes must still be live."""
-    left = fold(pa.concat_tables([live, delta]), partial=True, where="this commit")
+    left = _folded(pa.concat_tables([live, delta]))
     unmatched = left.filter(pc.equal(left["kind"], DELETE))
     if len(unmatched):
         raise CommitConflictError(
@@ -52,9 +53,30 @@ def check_deletes(live: pa.Table, delta: pa.Table) -> None:
         )
 
 
+def check_vectors(live: Sequence[IndexEntry], changes: Sequence[IndexEntry], delta: pa.Table) -> None:
+    """A file that goes may only have the deletion vector that this commit knows of, and so removes with it.
+
+    Else rows that another commit deleted meanwhile would live on in the file that takes its place.
+    """
+    removed = {change.file_name for change in changes if change.kind == DELETE}
+    files = delta.select(["kind", "partition", "file_name"])
+    names = {
+        kind: set(zip(part["partition"].to_pylist(), part["file_name"].to_pylist(), strict=True))
+        for kind, part in ((kind, files.filter(pc.equal(files["kind"], kind))) for kind in (ADD, DELETE))
+    }
+    gone = names[DELETE] - names[ADD]  # a file that only changes its level keeps its vector
+    for entry in live:
+        for vector in entry.vectors or ():
+            if (entry.partition, vector.file_name) in gone and entry.file_name not in removed:
+                raise CommitConflictError(
+                    f"another commit deleted rows of {vector.file_name}, which this commit replaces. "
+                    "Nothing was committed; read the table again and retry"
+                )
+
+
 def check_levels(live: pa.Table, delta: pa.Table, key_types: Sequence[DataType]) -> None:
     """After the commit, the files of one level above 0 of a bucket must not overlap in key."""
-    after = fold(pa.concat_tables([live, delta]), partial=True, where="this commit")
+    after = _folded(pa.concat_tables([live, delta]))
     sorted_levels = after.filter(pc.and_(pc.equal(after["kind"], ADD), pc.greater(after["level"], 0)))
     if len(sorted_levels) < 2 or not key_types:
         return
@@ -71,6 +93,14 @@ def check_levels(live: pa.Table, delta: pa.Table, key_types: Sequence[DataType])
                 f"files {names[0]} and {names[1]} of one level would overlap in key: another compaction wrote that level "
                 "meanwhile. Nothing was committed; compact again"
             )
+
+
+def _folded(entries: pa.Table) -> pa.Table:
+    """Folded, where a file that comes twice is this commit's fault and not damage: what was live was folded before."""
+    try:
+        return fold(entries, partial=True, where="this commit")
+    except CorruptError as error:
+        raise CommitConflictError(f"{error}; nothing was committed") from None
 
 
 def _by_level(entries: pa.Table) -> list[pa.Array]:

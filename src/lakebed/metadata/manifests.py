@@ -17,7 +17,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CorruptError, NotFoundError
+from lakebed.errors import CorruptError, NotFoundError, StorageError
 from lakebed.format.binary_row import decode_rows
 from lakebed.format.index_manifest import IndexEntry, decode_index_manifest, encode_index_manifest
 from lakebed.format.manifest import (
@@ -157,22 +157,27 @@ class ManifestWriter:
         """Entries as manifest files of about the target size, in order; none for no entries."""
         metas = []
         start = 0
+        rows = len(entries)
         while start < len(entries):
-            data, rows = self._encode_up_to_target(entries.slice(start))
+            data, rows = self._encode_up_to_target(entries.slice(start), rows)
             metas.append(self._describe(entries.slice(start, rows), self._write("manifest", data), len(data)))
             start += rows
         return metas
 
     def undo(self, keep: Sequence[str] = ()) -> None:
-        """Remove what was written, but for the files to keep."""
+        """Remove what was written, but for the files to keep. What cannot be removed is left to a later try."""
+        left = []
         for path in self.written:
             if path not in keep:
-                self.storage.delete(path)
-        self.written = [path for path in self.written if path in keep]
+                try:
+                    self.storage.delete(path)
+                except StorageError:
+                    left.append(path)
+        self.written = [path for path in self.written if path in keep or path in left]
 
-    def _encode_up_to_target(self, entries: pa.Table) -> tuple[bytes, int]:
-        """As many entries as one manifest should hold. Encodes once unless there are too many for one."""
-        rows = len(entries)
+    def _encode_up_to_target(self, entries: pa.Table, rows: int) -> tuple[bytes, int]:
+        """As many entries as one manifest should hold, ``rows`` if those fit: then they are encoded only once."""
+        rows = min(rows, len(entries))
         while True:
             data = encode_manifest(entries.slice(0, rows), codec=self.codec, level=self.zstd_level)
             if len(data) <= self.target_size or rows <= _ROWS_BETWEEN_SIZE_CHECKS:
@@ -209,8 +214,8 @@ class ManifestWriter:
         self._counts[prefix] = number + 1
         name = f"{prefix}-{self._unique}-{number}"
         path = self.paths.manifest(name)
+        self.written.append(path)  # first, as a write that fails may leave a file
         self.storage.write(path, data)
-        self.written.append(path)
         return name
 
 

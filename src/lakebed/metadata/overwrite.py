@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format import predicate as pred
-from lakebed.format.index_manifest import IndexEntry
 from lakebed.format.manifest import DELETE, as_deletes
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.commit import Change
@@ -27,7 +26,8 @@ def replace_partitions(store: TableStore, new: pa.Table) -> Callable[[Snapshot |
 
     def plan(latest: Snapshot | None) -> Change:
         old = live_entries(store, latest, partitions)
-        return _change(store, latest, old, new)
+        replaced = set(partitions.to_pylist())
+        return _change(store, latest, old, new, lambda partition: partition in replaced)
 
     return plan
 
@@ -38,30 +38,22 @@ def replace_matching(store: TableStore, where: pred.Node | None, new: pa.Table) 
     def plan(latest: Snapshot | None) -> Change:
         if latest is None:
             return Change(entries=new)
-        request = ScanRequest(snapshot=latest, schema=store.schema(), predicate=where)
-        return _change(store, latest, scan(store, request).entries, new, where)
+        schema = store.schema()
+        old = scan(store, ScanRequest(snapshot=latest, schema=schema, predicate=where)).entries
+
+        def is_replaced(partition: bytes) -> bool:
+            mask = partition_mask(pa.table({"partition": pa.array([partition], pa.binary())}), where, schema)
+            return mask is None or bool(mask[0])
+
+        return _change(store, latest, old, new, is_replaced)
 
     return plan
 
 
 def _change(
-    store: TableStore, latest: Snapshot | None, old: pa.Table, new: pa.Table, where: pred.Node | None = None
+    store: TableStore, latest: Snapshot | None, old: pa.Table, new: pa.Table, is_replaced: Callable[[bytes], bool]
 ) -> Change:
-    index = _index_deletes(store, latest, old, where)
-    return Change(entries=pa.concat_tables([as_deletes(old), new]), index=tuple(index))
-
-
-def _index_deletes(
-    store: TableStore, latest: Snapshot | None, old: pa.Table, where: pred.Node | None
-) -> list[IndexEntry]:
-    """Index files go with the partitions that they belong to."""
+    """The old files go and the new ones come; index files go with the partitions that they belong to."""
     live = store.manifests.read_index(None if latest is None else latest.index_manifest)
-    if not live:
-        return []
-    partitions = set(old["partition"].to_pylist())
-    if where is not None:
-        listed = pa.table({"partition": pa.array([entry.partition for entry in live], pa.binary())})
-        mask = partition_mask(listed, where, store.schema())
-        if mask is not None:
-            partitions |= set(listed.filter(pa.array(mask))["partition"].to_pylist())
-    return [replace(entry, kind=DELETE) for entry in live if entry.partition in partitions]
+    index = tuple(replace(entry, kind=DELETE) for entry in live if is_replaced(entry.partition))
+    return Change(entries=pa.concat_tables([as_deletes(old), new]), index=index)

@@ -10,7 +10,7 @@ import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from lakebed.errors import NotFoundError
+from lakebed.errors import NotFoundError, StorageError
 from lakebed.format.paths import SNAPSHOT_PREFIX, TAG_PREFIX, TablePaths, id_of
 from lakebed.format.snapshot import Snapshot, snapshot_from_json, snapshot_to_json
 from lakebed.storage import Storage
@@ -72,7 +72,11 @@ class Snapshots:
     def earliest_id(self) -> int | None:
         """The lowest id, or ``None`` for a table without snapshots."""
         hint = self._hint(self._paths.earliest_hint)
-        if hint is not None and self._storage.exists(self._paths.snapshot(hint)):
+        if (
+            hint is not None
+            and self._storage.exists(self._paths.snapshot(hint))
+            and not self._storage.exists(self._paths.snapshot(hint - 1))
+        ):
             return hint
         ids = self.ids()
         return ids[0] if ids else None
@@ -122,12 +126,8 @@ class Snapshots:
 
     def tags(self) -> dict[str, Snapshot]:
         """Every tag and the snapshot it holds, by name."""
-        names = sorted(
-            info.name.removeprefix(TAG_PREFIX)
-            for info in self._storage.list(self._paths.tags)
-            if info.name.startswith(TAG_PREFIX)
-        )
-        return {name: self.tag(name) for name in names}
+        found = {name: self.find_tag(name) for name in self._tag_names()}
+        return {name: snapshot for name, snapshot in found.items() if snapshot is not None}
 
     def find_tag(self, name: str) -> Snapshot | None:
         """The snapshot that a tag holds, or ``None`` if there is no such tag."""
@@ -142,15 +142,18 @@ class Snapshots:
         """The snapshot that a tag holds."""
         found = self.find_tag(name)
         if found is None:
-            known = [info.name.removeprefix(TAG_PREFIX) for info in self._storage.list(self._paths.tags)]
-            shown = ", ".join(sorted(known)) or "none"
+            shown = ", ".join(self._tag_names()) or "none"
             raise NotFoundError(f"{self._place()} has no tag {name!r}; its tags: {shown}")
         return found
+
+    def _tag_names(self) -> list[str]:
+        names = (info.name for info in self._storage.list(self._paths.tags))
+        return sorted(name.removeprefix(TAG_PREFIX) for name in names if name.startswith(TAG_PREFIX))
 
     def _hint(self, path: str) -> int | None:
         try:
             text = self._storage.read(path).strip()
-        except NotFoundError:
+        except (NotFoundError, StorageError):
             return None
         return int(text) if text.isdigit() and len(text) < 19 else None
 

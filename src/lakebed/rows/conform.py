@@ -8,8 +8,9 @@ value. Nothing is written before the whole batch fits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,26 +30,53 @@ from lakebed.format.types import (
     to_arrow,
 )
 
+STREAM_BYTES: Final = 256 * 1024 * 1024
+"""How much of a stream is held in memory at a time."""
+
 
 def open_batches(data: Any) -> pa.Table | pa.RecordBatchReader:
     """What a user hands over as rows: Arrow tables, batches and streams, pandas and Polars frames, lists of dicts."""
+    try:
+        opened = _open(data)
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        reason = str(error.args[0] if error.args else error).split("\n")[0]
+        raise DataError(f"cannot take columns from a {type(data).__name__}: {reason}. Nothing was written") from None
+    if opened is None:
+        raise DataError(
+            f"cannot write {type(data).__name__}: give an Arrow table, batch or stream, a pandas or Polars frame, "
+            "or a list of dictionaries"
+        )
+    return opened
+
+
+def _open(data: Any) -> pa.Table | pa.RecordBatchReader | None:
     if isinstance(data, pa.Table | pa.RecordBatchReader):
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
-    if type(data).__module__.split(".")[0] == "polars":
-        frame = data.collect() if type(data).__name__ == "LazyFrame" else data
-        return frame.to_arrow()
-    if type(data).__module__.split(".")[0] == "pandas":
+    kind = f"{type(data).__module__.split('.')[0]}.{type(data).__name__}"
+    if kind in {"polars.DataFrame", "polars.LazyFrame"}:
+        return (data.collect() if kind == "polars.LazyFrame" else data).to_arrow()
+    if kind == "pandas.DataFrame":
         return pa.Table.from_pandas(data, preserve_index=False)
-    if hasattr(data, "__arrow_c_stream__"):
+    if hasattr(data, "__arrow_c_stream__") and not kind.startswith(("pandas.", "polars.")):
         return pa.RecordBatchReader.from_stream(data)
     if isinstance(data, Sequence) and data and all(isinstance(row, dict) for row in data):
-        return pa.Table.from_pylist(list(data))
-    raise DataError(
-        f"cannot write {type(data).__name__}: give an Arrow table, batch or stream, a pandas or Polars frame, "
-        "or a list of dictionaries"
-    )
+        return _from_dicts(data)
+    return None
+
+
+def _from_dicts(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    """Columns of dictionaries that all have the same keys: Arrow would silently drop keys that the first one lacks."""
+    names = rows[0].keys()
+    for number, row in enumerate(rows):
+        if row.keys() != names:
+            name = min(row.keys() ^ names, key=str)
+            raise DataError(
+                f"row {number} of the data {'has' if name in row else 'lacks'} {name!r}, unlike the first one; "
+                "give every row the same keys (None where there is no value). Nothing was written"
+            )
+    return pa.Table.from_pylist(list(rows))
 
 
 def conform(table: pa.Table, fields: Sequence[Field], *, where: str) -> pa.Table:
@@ -92,15 +120,72 @@ def _cast(column: pa.ChunkedArray, data_type: DataType, where: str) -> pa.Chunke
         return column
     if pa.types.is_dictionary(given):
         return _cast(column.cast(given.value_type), data_type, where)
+    if pa.types.is_list_view(given) or pa.types.is_large_list_view(given):
+        return _cast(_without_views(column), data_type, where)
+    if pa.types.is_float64(given) and wanted == pa.float32():
+        return _narrowed(column, data_type, where)
     if not _can_cast(given, data_type):
         raise DataError(
             f"{where} is {data_type}, but the data has {given}; cast it before writing. Nothing was written"
         )
     try:
-        return column.cast(wanted)
+        if pa.types.is_integer(given) and pa.types.is_decimal(wanted):
+            # Arrow wants room for every number of the type; what counts is whether these numbers fit.
+            column = column.cast(pa.decimal256(76, wanted.scale))
+        cast = column.cast(_nullable_inside(wanted))
     except (pa.ArrowException, ValueError) as error:
         reason = str(error).split("\n")[0]
         raise DataError(f"{where}: a value does not fit {data_type} ({reason}). Nothing was written") from None
+    return pa.chunked_array([_labelled(chunk, wanted) for chunk in cast.chunks], wanted)
+
+
+def _labelled(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The same array with the wanted nullability inside, which is checked later, and by us."""
+    if array.type == wanted:
+        return array
+    mask = array.is_null()
+    if pa.types.is_struct(wanted):
+        parts = [_labelled(array.field(i), field.type) for i, field in enumerate(wanted)]
+        return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=mask)
+    offsets = pa.concat_arrays([array.offsets])  # a mask wants offsets of their own
+    if pa.types.is_map(wanted):
+        items = _labelled(array.items, wanted.item_type)
+        return pa.MapArray.from_arrays(offsets, array.keys, items, type=wanted, mask=mask)
+    return pa.ListArray.from_arrays(offsets, _labelled(array.values, wanted.value_type), type=wanted, mask=mask)
+
+
+def _nullable_inside(arrow: pa.DataType) -> pa.DataType:
+    """The type with nullable parts: Arrow's cast takes a null below a null row for one in a NOT NULL field."""
+    if pa.types.is_struct(arrow):
+        return pa.struct([pa.field(f.name, _nullable_inside(f.type)) for f in arrow])
+    if pa.types.is_list(arrow):
+        return pa.list_(pa.field(arrow.value_field.name, _nullable_inside(arrow.value_type)))
+    if pa.types.is_map(arrow):
+        return pa.map_(
+            arrow.key_field, arrow.item_field.with_type(_nullable_inside(arrow.item_type)).with_nullable(True)
+        )
+    return arrow
+
+
+def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """List views as lists; Arrow's own cast of them gives lists that lack an offset."""
+    chunks = []
+    for chunk in column.chunks:
+        lengths = np.asarray(pc.list_value_length(chunk).fill_null(0), np.int64)
+        offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int64())
+        chunks.append(pa.LargeListArray.from_arrays(offsets, chunk.flatten(), mask=chunk.is_null()))
+    return pa.chunked_array(chunks, pa.large_list(column.type.value_type))
+
+
+def _narrowed(column: pa.ChunkedArray, data_type: DataType, where: str) -> pa.ChunkedArray:
+    """DOUBLE values as FLOAT where that changes none of them; Arrow's own cast would round."""
+    narrow = column.cast(pa.float32())
+    back = narrow.cast(pa.float64())
+    changed = pc.and_(pc.not_equal(back, column), pc.invert(pc.is_nan(column)))
+    if pc.any(changed).as_py():
+        value = column.filter(changed)[0].as_py()
+        raise DataError(f"{where}: {value!r} does not fit {data_type}; cast it before writing. Nothing was written")
+    return narrow
 
 
 def _can_cast(given: pa.DataType, wanted: DataType) -> bool:
@@ -108,9 +193,11 @@ def _can_cast(given: pa.DataType, wanted: DataType) -> bool:
     kinds = pa.types
     if kinds.is_null(given):
         return True
+    if kinds.is_dictionary(given):
+        return _can_cast(given.value_type, wanted)
     match wanted:
         case Array(element):
-            lists = kinds.is_list(given) or kinds.is_large_list(given) or kinds.is_list_view(given)
+            lists = kinds.is_list(given) or kinds.is_large_list(given)
             return bool(lists or kinds.is_fixed_size_list(given)) and _can_cast(given.value_type, element)
         case Map(key, value):
             return bool(kinds.is_map(given)) and _can_cast(given.key_type, key) and _can_cast(given.item_type, value)
@@ -137,7 +224,8 @@ def _can_cast_atomic(given: pa.DataType, root: str) -> bool:
     if root in {"TINYINT", "SMALLINT", "INT", "BIGINT"}:
         return bool(kinds.is_integer(given))
     if root in {"FLOAT", "DOUBLE"}:
-        return bool(kinds.is_floating(given) or kinds.is_integer(given))
+        fits = kinds.is_floating(given) and not (root == "FLOAT" and kinds.is_float64(given))
+        return bool(fits or kinds.is_integer(given))
     if root == "DECIMAL":
         return bool(kinds.is_decimal(given) or kinds.is_integer(given))
     if root == "DATE":
@@ -153,8 +241,8 @@ def _can_cast_atomic(given: pa.DataType, root: str) -> bool:
 def _check_values(column: pa.ChunkedArray, data_type: DataType, where: str) -> None:
     """Nulls, lengths and nested parts of a column that already has the right Arrow type."""
     if not data_type.nullable and column.null_count:
-        row = pc.index(pc.is_null(column), True).as_py()
-        raise DataError(f"{where} is NOT NULL, but row {row} of the data is null there. Nothing was written")
+        row = f"row {pc.index(pc.is_null(column), True).as_py()}" if where.startswith("column") else "a row"
+        raise DataError(f"{where} is NOT NULL, but {row} of the data has a null there. Nothing was written")
     match data_type:
         case Atomic(root, params) if root in {"CHAR", "VARCHAR"}:
             _check_length(pc.utf8_length(column), params[0], "characters", data_type, where)
@@ -195,3 +283,19 @@ def _check_length(lengths: pa.ChunkedArray, limit: int, unit: str, data_type: Da
     longest = pc.max(lengths).as_py()
     if longest is not None and longest > limit:
         raise DataError(f"{where} is {data_type}, but a value has {longest} {unit}. Nothing was written")
+
+
+def portions(data: pa.Table | pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """A table as it is; a stream in tables of bounded size."""
+    if isinstance(data, pa.Table):
+        yield data
+        return
+    batches: list[pa.RecordBatch] = []
+    held = 0
+    for batch in data:
+        batches.append(batch)
+        held += batch.nbytes
+        if held >= STREAM_BYTES:
+            yield pa.Table.from_batches(batches, data.schema)
+            batches, held = [], 0
+    yield pa.Table.from_batches(batches, data.schema)

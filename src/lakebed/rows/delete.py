@@ -18,7 +18,7 @@ from lakebed.format.deletion_vector import write_deletion_vectors
 from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry, VectorRange
 from lakebed.format.manifest import ADD, DELETE, as_deletes
 from lakebed.metadata.commit import Change
-from lakebed.metadata.scan import stats_views
+from lakebed.metadata.scan import partition_mask, stats_views
 from lakebed.metadata.store import TableStore
 from lakebed.rows.read import DeletedRows, FileReader
 from lakebed.rows.write import AppendWriter
@@ -51,7 +51,7 @@ def delete_rows(
             continue
         gone.append(entry)
         removed += int(len(rows) - keep.sum())
-        writer.write(rows.filter(pa.array(keep)))
+        writer.rewrite(rows.filter(pa.array(keep)))
     if not gone:
         return Deletion(Change(), 0)
     old = pa.concat_tables(gone)
@@ -60,11 +60,14 @@ def delete_rows(
 
 
 def _certain(store: TableStore, entries: pa.Table, reader: FileReader, node: pred.Node) -> np.ndarray:
-    """Which files consist of matching rows only, as far as statistics can tell."""
+    """Which files consist of matching rows only, as far as partitions (exactly) and statistics can tell."""
     mask = np.zeros(len(entries), np.bool_)
-    for rows, view in stats_views(store, entries, reader.schema, pred.columns(node)):
-        mask[rows] = pred.must_match(node, view)
-    return mask
+    keys = reader.schema.partition_keys
+    of_partition, rest = pred.split(node, keys) if keys else (pred.TRUE, node)
+    for rows, view in stats_views(store, entries, reader.schema, pred.columns(rest)):
+        mask[rows] = pred.must_match(rest, view)
+    in_partition = None if of_partition == pred.TRUE else partition_mask(entries, of_partition, reader.schema)
+    return mask if in_partition is None else mask & in_partition
 
 
 def _live_rows(entry: pa.Table, deleted: DeletedRows) -> int:

@@ -61,23 +61,21 @@ def _starts(changed: npt.NDArray[np.bool_], count: int) -> I64:
 
 
 def _packed(columns: Sequence[U64 | None]) -> U64 | None:
-    """Several columns as one number that sorts like them, if their ranges fit into 64 bits together."""
-    packed: U64 | None = None
+    """Several columns as one number that sorts like them, if their ranges fit into 63 bits together."""
+    if len(columns) == 1:
+        return columns[0]
+    packed = np.zeros(0, np.uint64)
     room = 1
-    for column in columns:
+    for i, column in enumerate(columns):
         if column is None:
             return None
         if not len(column):
             return column
-        low, high = int(column.min()), int(column.max())
-        width = high - low + 1
+        low, width = int(column.min()), int(column.max()) - int(column.min()) + 1
         room *= width
-        if packed is None:
-            packed = column if len(columns) == 1 else column - np.uint64(low)
-        elif room > 2**64:
+        if room >= 2**63:
             return None
-        else:
-            packed = packed * np.uint64(width) + (column - np.uint64(low))
+        packed = (packed * np.uint64(width) if i else np.uint64(0)) + (column - np.uint64(low))
     return packed
 
 

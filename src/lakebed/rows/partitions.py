@@ -2,66 +2,109 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+_BLOCK_ROWS: Final = 1024 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The rows of a table that share their key values. ``rows`` gathers them when asked, in their order."""
+    """The rows of a table that share their key values, in their order: all of ``table``, or those at ``positions``."""
 
     values: tuple[object, ...]
     table: pa.Table
-    where: slice | npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int64] | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.table if self.positions is None else self.positions)
 
     @property
     def rows(self) -> pa.Table:
-        if isinstance(self.where, slice):
-            return self.table.slice(self.where.start, self.where.stop - self.where.start)
-        return self.table.take(pa.array(self.where))
+        return gather([self])[0]
+
+    def split(self, parts: int) -> list[Group]:
+        """The same rows in parts of about the same size."""
+        cuts = itertools.pairwise(self.count * part // parts for part in range(parts + 1))
+        if self.positions is None:
+            return [Group(self.values, self.table.slice(a, b - a)) for a, b in cuts]
+        return [Group(self.values, self.table, self.positions[a:b]) for a, b in cuts]
 
 
 def group_rows(table: pa.Table, keys: Sequence[pa.ChunkedArray]) -> list[Group]:
     """Split a table by the values of its key columns; without keys all rows are one group.
 
-    Rows that already lie together are sliced, not copied; others are copied group by group, when a group is asked for.
+    Rows that already lie together are sliced; others are copied when they are asked for.
     """
     if not len(table):
         return []
     if not keys:
-        return [Group((), table, slice(0, len(table)))]
+        return [Group((), table)]
     codes, values = _codes(keys)
     changes = np.flatnonzero(codes[1:] != codes[:-1]) + 1
     if len(changes) + 1 == len(values):  # each group is one run
-        starts, ends = [0, *changes.tolist()], [*changes.tolist(), len(codes)]
-        return [Group(values[codes[a]], table, slice(a, b)) for a, b in zip(starts, ends, strict=True)]
+        bounds = itertools.pairwise([0, *changes.tolist(), len(codes)])
+        return [Group(values[codes[a]], table.slice(a, b - a)) for a, b in bounds]
+    if max(column.num_chunks for column in table.columns) > 2 + 8 * len(table) // _BLOCK_ROWS:
+        table = table.combine_chunks()  # once, because every group collects from every chunk
     order = np.argsort(codes, kind="stable")
-    bounds = np.searchsorted(codes[order], np.arange(len(values) + 1))
-    return [Group(value, table, order[bounds[i] : bounds[i + 1]]) for i, value in enumerate(values)]
+    ends = np.cumsum(np.bincount(codes, minlength=len(values)))
+    return list(map(Group, values, itertools.repeat(table), np.split(order, ends[:-1])))
+
+
+def gather(groups: Sequence[Group]) -> list[pa.Table]:
+    """The rows of some groups of one table.
+
+    They are collected for all these groups at once, a block of the table after the other, so that small groups do not
+    walk through all of memory each.
+    """
+    table = groups[0].table
+    positions = [group.positions for group in groups if group.positions is not None]
+    if not positions:
+        return [group.table for group in groups]
+    found: list[list[pa.RecordBatch]] = [[] for _ in groups]
+    batches = table.to_batches(max_chunksize=_BLOCK_ROWS)
+    starts = np.cumsum([0, *map(len, batches)])
+    cuts = [np.searchsorted(rows, starts).tolist() for rows in positions]
+    for number, batch in enumerate(batches):
+        parts = [rows[cut[number] : cut[number + 1]] for rows, cut in zip(positions, cuts, strict=True)]
+        taken = batch.take(pa.array(np.concatenate(parts) - starts[number]))
+        ends = itertools.accumulate(map(len, parts), initial=0)
+        for pieces, (a, b) in zip(found, itertools.pairwise(ends), strict=True):
+            if b > a:
+                pieces.append(taken.slice(a, b - a))
+    return [pa.Table.from_batches(pieces, table.schema) for pieces in found]
 
 
 def _codes(keys: Sequence[pa.ChunkedArray]) -> tuple[npt.NDArray[np.integer], list[tuple[object, ...]]]:
     """A small number per row for its combination of key values, and the combinations by that number."""
-    code = np.zeros(len(keys[0]), np.int64)
-    levels: list[list[object]] = []
-    for key in keys:
-        encoded = pc.dictionary_encode(key, null_encoding="encode").combine_chunks()
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = pa.concat_arrays(encoded.chunks)
-        code = code * len(encoded.dictionary) + encoded.indices.to_numpy(zero_copy_only=False)
-        levels.append(encoded.dictionary.to_pylist())
-    used, code = np.unique(code, return_inverse=True) if len(keys) > 1 else (np.arange(len(levels[0])), code)
-    values = []
-    for number in used.tolist():
-        parts = []
-        for level in reversed(levels):
-            number, index = divmod(number, len(level))  # noqa: PLW2901 - peels the mixed-radix number
-            parts.append(level[index])
-        values.append(tuple(reversed(parts)))
+    code, values = _key_codes(keys[0])
+    for key in keys[1:]:
+        more, level = _key_codes(key)
+        # Numbered anew after every key, so that the numbers never outgrow the rows.
+        used, code = np.unique(code.astype(np.int64) * len(level) + more, return_inverse=True)
+        pairs = (divmod(number, len(level)) for number in used.tolist())
+        values = [(*values[before], *level[index]) for before, index in pairs]
     dtype = np.int16 if len(values) < 2**15 else np.int64  # numpy sorts 16 bit numbers by radix
     return code.astype(dtype), values
+
+
+def _key_codes(key: pa.ChunkedArray) -> tuple[npt.NDArray[np.integer], list[tuple[object, ...]]]:
+    # Null gets its number by hand: Arrow cannot put dictionaries of several chunks together that have a null in them.
+    encoded = pc.dictionary_encode(key).combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = pa.concat_arrays(encoded.chunks)
+    values: list[tuple[object, ...]] = [(value,) for value in encoded.dictionary.to_pylist()]
+    codes = encoded.indices
+    if codes.null_count:
+        codes = codes.fill_null(len(values))
+        values.append((None,))
+    return codes.to_numpy(zero_copy_only=False), values

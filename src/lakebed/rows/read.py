@@ -22,7 +22,7 @@ from lakebed.format.deletion_vector import read_deletion_vector
 from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry, VectorRange
 from lakebed.format.paths import partition_path
 from lakebed.format.schema import TableSchema
-from lakebed.format.types import Field, field_to_arrow
+from lakebed.format.types import Array, Atomic, DataType, Field, Map, Row, field_to_arrow
 from lakebed.metadata.scan import partition_table
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
@@ -117,14 +117,12 @@ class FileReader:
         by_id = file_schema.fields_by_id
         needed = self._needed_columns()
         present = [by_id[column.id] for column in needed if column.id in by_id]
-        pushed = self._pushed_filter(by_id) if part.deleted is None else None
+        pushed, decides = self._pushed_filter(by_id) if part.deleted is None else (None, False)
         table = self._dataset(part, file_schema, present, pushed)
         if part.deleted is not None:
-            keep = np.ones(len(table), np.bool_)
-            keep[part.deleted] = False
-            table = table.filter(pa.array(keep))
+            table = _without_rows(table, part.deleted, part.paths[0])
         where = f"table {self.store.name}"
-        if self.predicate is None or pushed is not None:
+        if self.predicate is None or decides:
             yield evolve(table, present, self.columns, where=where)
             return
         rows = evolve(table, present, needed, where=where)
@@ -136,18 +134,23 @@ class FileReader:
         extra = () if self.predicate is None else pred.columns(self.predicate) - asked
         return (*self.columns, *(column for column in self.schema.fields if column.name in extra))
 
-    def _pushed_filter(self, by_id: Mapping[int, Field]) -> pc.Expression | None:
-        """The predicate in terms of the file's own columns, if it can be tested there."""
+    def _pushed_filter(self, by_id: Mapping[int, Field]) -> tuple[pc.Expression | None, bool]:
+        """What of the predicate the file's own columns can answer, and whether that is all of it.
+
+        Floating point columns are left out: statistics of row groups do not tell that there is a NaN.
+        """
         if self.predicate is None:
-            return None
+            return None, False
         names = {}
         for name in pred.columns(self.predicate):
             column = self.schema.field(name)
             stored = by_id.get(column.id)
-            if stored is None or not same_type(stored.type, column.type):
-                return None
-            names[name] = stored.name
-        return pred.to_arrow_expression(pred.rename(self.predicate, names))
+            if stored is not None and same_type(stored.type, column.type) and not _holds_floats(stored.type):
+                names[name] = stored.name
+        part = pred.implied(self.predicate, names)
+        if part == pred.TRUE:
+            return None, self.predicate == pred.TRUE
+        return pred.to_arrow_expression(pred.rename(part, names)), part == self.predicate
 
     def _dataset(
         self, part: _Part, file_schema: TableSchema, present: Sequence[Field], filter_by: pc.Expression | None
@@ -190,6 +193,31 @@ class _Part:
 
     def only(self, index: int) -> _Part:
         return _Part(self.schema_id, [self.paths[index]], self.deleted)
+
+
+def _without_rows(table: pa.Table, deleted: np.ndarray, path: str) -> pa.Table:
+    """A whole file's rows without those at some positions."""
+    if len(deleted) and int(deleted[-1]) >= len(table):
+        raise CorruptError(
+            f"the deletion vector of {path} names row {int(deleted[-1])}, but the file has {len(table)} rows; "
+            "restore its index file or roll back"
+        )
+    keep = np.ones(len(table), np.bool_)
+    keep[deleted] = False
+    return table.filter(pa.array(keep))
+
+
+def _holds_floats(data_type: DataType) -> bool:
+    """Whether a column has floating point numbers anywhere inside."""
+    match data_type:
+        case Atomic(root):
+            return root in {"FLOAT", "DOUBLE"}
+        case Array(element):
+            return _holds_floats(element)
+        case Map(key, value):
+            return _holds_floats(key) or _holds_floats(value)
+        case Row(fields):
+            return any(_holds_floats(field.type) for field in fields)
 
 
 _FORMAT: Any = ds.ParquetFileFormat()

@@ -85,13 +85,13 @@ class LocalStorage:
             return False
         temporary = _temporary_of(path)
         with explained("create", path):
+            _write_new(temporary, data)
             try:
-                _write_new(temporary, data)
                 os.link(temporary, path)
             except FileExistsError:
                 return False
             except OSError as error:
-                if error.errno in _NO_LINKS and os.access(Path(path).parent, os.W_OK):
+                if error.errno in _NO_LINKS:  # the folder lets us write, or there would be no temporary
                     raise StorageError(
                         f"cannot create {path}: this file system has no hard links, which safe commits need; "
                         "put the warehouse on a local POSIX file system"
@@ -118,8 +118,10 @@ class LocalStorage:
             Path(path).unlink()
 
     def delete_tree(self, path: str) -> None:
-        with contextlib.suppress(NotFoundError), explained("delete", path):
-            shutil.rmtree(path)
+        while os.path.lexists(path):
+            # what others remove meanwhile ends rmtree early, so look again
+            with contextlib.suppress(NotFoundError), explained("delete", path):
+                shutil.rmtree(path)
 
     def make_folder(self, path: str) -> None:
         with explained("make", path):

@@ -1,0 +1,96 @@
+"""Compaction of a primary-key table: picks buckets, merges their files, commits the result as a COMPACT snapshot.
+
+Concurrent writes are not disturbed: they add files that the compaction does not touch. If another compaction or an
+overwrite took away one of its files first, the commit fails with a conflict and everything written is removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from lakebed.errors import CommitOutcomeUnknownError
+from lakebed.format import predicate as pred
+from lakebed.format.schema import TableSchema
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit import Commit, commit
+from lakebed.metadata.levels import CompactionOptions, CompactUnit, LevelFile, pick_full, pick_level0, pick_universal
+from lakebed.metadata.scan import live_entries, partition_mask
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.rows.compact import Compactor, Pick
+from lakebed.rows.data_file import FileLayout
+from lakebed.rows.keyed_read import KeyedReader
+from lakebed.rows.read import DeletedRows
+
+
+def compaction_options(options: TableOptions) -> CompactionOptions:
+    """The options of a table that decide about compaction."""
+    trigger = int(options.get("num-sorted-run.compaction-trigger") or 5)  # type: ignore[arg-type]
+    return CompactionOptions(
+        trigger=trigger,
+        num_levels=int(options.get("num-levels") or trigger + 1),  # type: ignore[arg-type]
+        max_size_amplification=int(options.get("compaction.max-size-amplification-percent") or 200),  # type: ignore[arg-type]
+        size_ratio=int(options.get("compaction.size-ratio") or 1),  # type: ignore[arg-type]
+        target_file_size=options.target_file_size(is_primary_key=True),
+    )
+
+
+def skips_level0(schema: TableSchema) -> bool:
+    """Whether readers of a table leave out level 0, so that rows are seen only once compacted."""
+    options = TableOptions(schema.options)
+    marked = options.deletion_vectors_enabled and not options.get("deletion-vectors.merge-on-read")
+    return bool(schema.primary_keys) and (marked or options.get("merge-engine") == "first-row")
+
+
+def compact(
+    store: TableStore,
+    *,
+    full: bool,
+    where: pred.Node | None = None,
+    partitions: pa.Array | None = None,
+    report: Callable[[int, int], None] | None = None,
+) -> Snapshot | None:
+    """Compact what needs it (or everything, if ``full``); gives the new snapshot, ``None`` if there was nothing to do."""
+    latest = store.snapshots.latest()
+    if latest is None:
+        return None
+    schema = store.schema()
+    options = TableOptions(schema.options)
+    entries = live_entries(store, latest, partitions)
+    mask = partition_mask(entries, where, schema)
+    if mask is not None:
+        entries = entries.filter(pa.array(mask))
+    index = store.manifests.read_index(latest.index_manifest)
+    deleted = DeletedRows.of(store, index)
+    compactor = Compactor(
+        FileLayout(store, schema, options),
+        KeyedReader(store, schema, schema.fields, deleted=deleted),
+        compaction_options(options),
+        index,
+    )
+    try:
+        done = compactor.compact(entries, _pick(schema, deleted, full=full), report)
+        request = Commit(kind=CommitKind.COMPACT, plan=lambda _: done.change, planned_on=latest.id)
+        return commit(store, request)
+    except CommitOutcomeUnknownError:
+        raise
+    except BaseException:
+        compactor.abort()
+        raise
+
+
+def _pick(schema: TableSchema, deleted: DeletedRows, *, full: bool) -> Pick:
+    if full:
+        return _everything if deleted.by_file else pick_full
+    return _universal_or_level0 if skips_level0(schema) else pick_universal
+
+
+def _universal_or_level0(files: Sequence[LevelFile], options: CompactionOptions) -> CompactUnit | None:
+    return pick_universal(files, options) or pick_level0(files, options)
+
+
+def _everything(files: Sequence[LevelFile], options: CompactionOptions) -> CompactUnit | None:
+    """Also what is in the highest level already: rows that deletion vectors mark go for good."""
+    return CompactUnit(options.max_level, tuple(files)) if files else None

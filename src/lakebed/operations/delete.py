@@ -1,0 +1,78 @@
+"""Rows out of a table. Append tables rewrite the files that hold some of them; primary-key tables write deletes for their keys."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import CommitOutcomeUnknownError
+from lakebed.format import predicate as pred
+from lakebed.format.index_manifest import IndexEntry
+from lakebed.format.manifest import ADD
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit import Change, Commit, append, commit
+from lakebed.metadata.scan import ScanRequest, scan
+from lakebed.metadata.store import TableStore
+from lakebed.operations.write import Identity, NewFiles, numbered, write_files
+from lakebed.options import TableOptions
+from lakebed.rows.data_file import FileLayout
+from lakebed.rows.delete import delete_rows
+from lakebed.rows.read import DeletedRows, FileReader
+from lakebed.rows.write import AppendWriter
+
+DELETE_KIND = 3
+
+
+def delete_from_append_table(store: TableStore, node: pred.Node, who: Identity) -> Snapshot | None:
+    """Rewrite the files that hold matching rows; ``None`` if no row matched."""
+    latest = store.snapshots.latest()
+    if latest is None:
+        return None
+    schema = store.schema()
+    index = store.manifests.read_index(latest.index_manifest)
+    reader = FileReader(store, schema, schema.fields, node, DeletedRows.of(store, index))
+    entries = scan(store, ScanRequest(snapshot=latest, schema=schema, predicate=node)).entries
+    writer = AppendWriter(FileLayout(store, schema, TableOptions(schema.options)))
+    change = Change()
+    try:
+        change = delete_rows(reader, entries, index, writer, f"index-{uuid.uuid4()}").change
+        is_add = pc.equal(change.entries["kind"], ADD)
+        added = numbered(store, schema, change.entries.filter(is_add))
+        whole = replace(change, entries=pa.concat_tables([change.entries.filter(pc.invert(is_add)), added]))
+        request = Commit(
+            kind=CommitKind.APPEND,
+            plan=lambda _: whole,
+            planned_on=latest.id,
+            operation="DELETE",
+            user=who.user,
+            identifier=who.identifier,
+        )
+        return commit(store, request)
+    except CommitOutcomeUnknownError:
+        raise
+    except BaseException:
+        writer.abort()
+        _remove_index_files(store, change.index)
+        raise
+
+
+def delete_from_keyed_table(store: TableStore, matching: pa.Table, who: Identity) -> Snapshot | None:
+    """Write a delete for each of these current rows; ``None`` if there are none."""
+    if not len(matching):
+        return None
+
+    def make(files: NewFiles) -> Commit:
+        change = Change(entries=files.data, changelog=files.changelog)
+        return append(change, user=who.user, identifier=who.identifier, operation="DELETE")
+
+    return write_files(store, matching, make, row_kind=DELETE_KIND)
+
+
+def _remove_index_files(store: TableStore, index: Sequence[IndexEntry]) -> None:
+    for entry in index:
+        if entry.kind == ADD:
+            store.storage.delete(store.paths.index(entry.file_name))

@@ -1,0 +1,107 @@
+"""Rows instead of others: overwrite of partitions or of the whole table, drop partition, truncate."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lakebed.errors import DataError, SchemaError, unknown_name
+from lakebed.format import predicate as pred
+from lakebed.format.manifest import ENTRY_SCHEMA, NO_ENTRIES
+from lakebed.format.schema import TableSchema
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.format.types import DataType, to_arrow
+from lakebed.metadata.commit import Commit, commit
+from lakebed.metadata.levels import by_bucket, level_files, sections
+from lakebed.metadata.overwrite import replace_matching, replace_partitions
+from lakebed.metadata.scan import partition_mask
+from lakebed.metadata.store import TableStore
+from lakebed.operations.compact import compaction_options
+from lakebed.operations.write import Identity, NewFiles, write_files
+from lakebed.options import TableOptions
+
+
+def overwrite(store: TableStore, data: Any, partition: Mapping[str, Any] | None, who: Identity) -> Snapshot | None:
+    """Replace a static partition, the partitions that the data has rows of, or the whole table."""
+    schema = store.schema()
+    node = partition_predicate(schema, partition) if partition else None
+    options = TableOptions(schema.options)
+    dynamic = partition is None and bool(schema.partition_keys) and options.dynamic_partition_overwrite
+
+    def make(files: NewFiles) -> Commit:
+        entries = _lifted(files.data, schema)
+        if not dynamic:
+            _check_inside(entries, node, schema)
+        plan = replace_partitions(store, entries) if dynamic else replace_matching(store, node, entries)
+        return Commit(kind=CommitKind.OVERWRITE, plan=plan, user=who.user, identifier=who.identifier)
+
+    return write_files(store, data, make)
+
+
+def drop(store: TableStore, partition: Mapping[str, Any] | None, who: Identity) -> Snapshot | None:
+    """Delete the partitions that a spec names, or everything for ``None``."""
+    node = None if partition is None else partition_predicate(store.schema(), partition)
+    plan = replace_matching(store, node, NO_ENTRIES)
+    request = Commit(
+        kind=CommitKind.OVERWRITE, plan=plan, operation="TRUNCATE", user=who.user, identifier=who.identifier
+    )
+    return commit(store, request)
+
+
+def _lifted(entries: pa.Table, schema: TableSchema) -> pa.Table:
+    """Sorted files that are alone in their bucket go to the highest level at once: there is nothing to merge them with."""
+    if not schema.primary_keys or not len(entries):
+        return entries
+    files = level_files(entries, [schema.field(name).type for name in schema.trimmed_primary_key])
+    top = compaction_options(TableOptions(schema.options)).max_level
+    levels = np.zeros(len(entries), np.int32)
+    for rows in by_bucket(entries):
+        in_bucket = [files[row] for row in rows.tolist()]
+        if all(len(section) == 1 for section in sections(in_bucket)) and not any(f.has_deletes for f in in_bucket):
+            levels[rows] = top
+    position = ENTRY_SCHEMA.get_field_index("level")
+    return entries.set_column(position, ENTRY_SCHEMA.field(position), pa.array(levels))
+
+
+def _check_inside(entries: pa.Table, node: pred.Node | None, schema: TableSchema) -> None:
+    mask = partition_mask(entries, node, schema)
+    if node is not None and mask is not None and not mask.all():
+        raise DataError(
+            f"the data holds rows outside of the partition to be overwritten ({pred.to_text(node)}); "
+            "leave them out, or overwrite without naming a partition. Nothing was written"
+        )
+
+
+def partition_predicate(schema: TableSchema, partition: Mapping[str, Any]) -> pred.Node:
+    """The predicate that a partition spec means; values may be given as text."""
+    parts: list[pred.Node] = []
+    for name, value in partition.items():
+        if name not in schema.partition_keys:
+            raise SchemaError(unknown_name("partition column", name, schema.partition_keys, where="the partition"))
+        column = schema.field(name)
+        if value is None:
+            parts.append(pred.IsNull(name, negated=False))
+            continue
+        try:
+            parts.append(pred.Compare(name, "=", _partition_value(value, column.type)))
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise DataError(f"partition column {name!r} is {column.type}, not {value!r}: {error}") from None
+    return pred.conjunction(parts)
+
+
+def _partition_value(value: Any, data_type: DataType) -> pa.Scalar:
+    """A value of a partition column, exactly: nothing is rounded, and no time zone is guessed."""
+    wanted = to_arrow(data_type)
+    if isinstance(value, dt.datetime):
+        if not pa.types.is_timestamp(wanted):
+            raise TypeError("it is a timestamp")
+        if (value.tzinfo is None) != (wanted.tz is None):
+            raise TypeError("it has no time zone" if value.tzinfo is None else "it has a time zone")
+    if isinstance(value, str):
+        # Arrow does not cast text to times.
+        return pa.scalar(dt.time.fromisoformat(value) if pa.types.is_time(wanted) else value).cast(wanted)
+    return pa.scalar(value, wanted)

@@ -1,0 +1,131 @@
+"""Rows into a table: append, or upsert where there is a primary key.
+
+Files are written first, then one commit makes them visible; whatever fails, no file is left behind that no snapshot refers
+to. A primary-key table is compacted afterwards where it needs it, unless it is ``write-only``: that is a commit of its own,
+and losing it to a concurrent one loses nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, DataError, OptionError
+from lakebed.format.manifest import NO_ENTRIES
+from lakebed.format.schema import TableSchema
+from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
+from lakebed.metadata.commit import Change, Commit, append, commit, find_committed
+from lakebed.metadata.scan import live_entries
+from lakebed.metadata.store import TableStore
+from lakebed.operations.compact import compact
+from lakebed.options import TableOptions
+from lakebed.rows.conform import open_batches
+from lakebed.rows.data_file import FileLayout
+from lakebed.rows.keyed_write import KeyedWriter
+from lakebed.rows.write import AppendWriter, continue_sequences
+
+_LOG: Final = logging.getLogger("lakebed")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who commits, and under which number: the same pair is committed once."""
+
+    user: str
+    identifier: int = BATCH_IDENTIFIER
+
+    @staticmethod
+    def of(schema: TableSchema, user: str | None = None, identifier: int | None = None) -> Identity:
+        if (user is None) != (identifier is None):
+            raise OptionError("give commit_user and commit_identifier together, or neither")
+        if user is not None and identifier is not None:
+            return Identity(user, identifier)
+        prefix = TableOptions(schema.options).commit_user_prefix
+        return Identity(f"{prefix}_{uuid.uuid4()}" if prefix else str(uuid.uuid4()))
+
+
+@dataclass(frozen=True, slots=True)
+class NewFiles:
+    """Entries of files that were written and wait for their commit."""
+
+    data: pa.Table
+    changelog: pa.Table = field(default_factory=lambda: NO_ENTRIES)
+
+
+def write(store: TableStore, data: Any, *, row_kind: str | None, who: Identity) -> Snapshot | None:
+    """Append or upsert rows; gives the new snapshot, or ``None`` if there were no rows."""
+    if who.identifier != BATCH_IDENTIFIER:
+        # Looked up before writing too, so that a repeated call writes no files that nobody would refer to.
+        done = find_committed(store, who.user, who.identifier, CommitKind.APPEND)
+        if done is not None:
+            return done
+
+    def make(files: NewFiles) -> Commit:
+        change = Change(entries=files.data, changelog=files.changelog)
+        return append(change, user=who.user, identifier=who.identifier)
+
+    return write_files(store, data, make, row_kind=row_kind)
+
+
+def write_files(
+    store: TableStore, data: Any, make: Callable[[NewFiles], Commit], *, row_kind: str | int | None = None
+) -> Snapshot | None:
+    """Write rows as files and make the commit that ``make`` builds of them."""
+    schema = store.schema()
+    layout = FileLayout(store, schema, TableOptions(schema.options))
+    if not schema.primary_keys and row_kind is not None:
+        raise DataError(f"table {store.name} has no primary key, so its rows have no row kind; leave row_kind out")
+    writer = KeyedWriter(layout, _next_sequences(store)) if schema.primary_keys else AppendWriter(layout)
+    try:
+        if isinstance(writer, KeyedWriter):
+            writer.write(open_batches(data), row_kind=row_kind)
+            written = writer.finish()
+            files = NewFiles(written.data, written.changelog)
+        else:
+            writer.write(open_batches(data))
+            files = NewFiles(numbered(store, schema, writer.finish()))
+        made = commit(store, make(files))
+    except CommitOutcomeUnknownError:
+        raise
+    except BaseException:
+        writer.abort()
+        raise
+    if made is not None and schema.primary_keys:
+        compact_after_write(store, schema, files.data)
+    return made
+
+
+def numbered(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.Table:
+    """Fixed buckets of append tables number their rows on; other append files count from 0."""
+    if TableOptions(schema.options).bucket <= 0 or not len(entries):
+        return entries
+    partitions = pc.unique(entries["partition"].combine_chunks())
+    return continue_sequences(entries, live_entries(store, store.snapshots.latest(), partitions))
+
+
+def _next_sequences(store: TableStore) -> Callable[[pa.Array], dict[tuple[bytes, int], int]]:
+    """For some partitions: the first free sequence number of each bucket."""
+    latest = store.snapshots.latest()
+
+    def of(partitions: pa.Array) -> dict[tuple[bytes, int], int]:
+        live = live_entries(store, latest, partitions)
+        highest = live.group_by(["partition", "bucket"]).aggregate([("max_sequence_number", "max")])
+        return {(row["partition"], row["bucket"]): row["max_sequence_number_max"] + 1 for row in highest.to_pylist()}
+
+    return of
+
+
+def compact_after_write(store: TableStore, schema: TableSchema, written: pa.Table) -> None:
+    """Compact the buckets of the partitions just written, where they need it."""
+    if TableOptions(schema.options).get("write-only"):
+        return
+    try:
+        compact(store, full=False, partitions=pc.unique(written["partition"].combine_chunks()))
+    except CommitConflictError as conflict:
+        _LOG.info("table %s: compaction after a write gave way to another commit: %s", store.name, conflict)

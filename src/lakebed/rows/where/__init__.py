@@ -1,0 +1,71 @@
+r"""A condition in Spark SQL, as users write it in ``where=``, bound to the columns of a table.
+
+:func:`parse_where` promises the rows that Spark 4 (ANSI mode, session time zone UTC) would give, or an
+:class:`ExpressionError`; never other rows. What Arrow cannot do with the same meaning is refused by name. In detail:
+
+* Column names match whatever their case, as long as that is not ambiguous. ``s.a`` reads a field of a struct.
+* Literals take the type of the column they are compared with, exactly: out of range and fractional ones still mean
+  what they say (``tinyint_col < 1000`` holds for every value, ``int_col > 1.5`` is ``int_col > 1``).
+* A timestamp without a zone is read in UTC. ``current_date`` and ``current_timestamp`` are those of the call.
+* A string that is compared with a number, date or boolean is cast to it; one that cannot be cast is an error, at once
+  for a literal and when its row is read for a column.
+* Decimals compare exactly. Spark does so up to 38 digits; if the common type of two sides has more, it rounds both to
+  fit, so that there ``decimal_38_10_col = 0.12345678905`` takes 0.1234567891 and here nothing.
+* ``lower`` and ``upper`` map character by character: upper('ß') stays 'ẞ' where Spark says 'SS'.
+
+>>> from lakebed.format.predicate import to_text
+>>> from lakebed.format.types import Atomic, Field
+>>> fields = [Field(0, "id", Atomic("INT")), Field(1, "name", Atomic("STRING"))]
+>>> to_text(parse_where("5.5 < ID AND name LIKE 'a%'", fields))
+"id > 5 AND name LIKE 'a%'"
+>>> parse_where("nmae = 'x'", fields)
+Traceback (most recent call last):
+...
+lakebed.errors.ExpressionError: unknown column 'nmae'; did you mean 'name'?
+  nmae = 'x'
+  ^
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import ClassVar
+
+from sqlglot import exp
+
+from lakebed.errors import ExpressionError
+from lakebed.format.predicate import FALSE, UNKNOWN, And, Node, Or, conjunction, disjunction
+from lakebed.format.types import Field
+from lakebed.rows.where.binder import Binder, Conditions, Scope, Values
+from lakebed.rows.where.conditions import CONDITIONS
+from lakebed.rows.where.functions import FUNCTIONS
+from lakebed.rows.where.operators import OPERATORS
+from lakebed.rows.where.syntax import parse
+
+__all__ = ["parse_where"]
+
+
+class _SparkBinder(Binder):
+    conditions: ClassVar[Conditions] = CONDITIONS
+    values: ClassVar[Values] = {**OPERATORS, **FUNCTIONS}
+
+
+def parse_where(text: str, fields: Sequence[Field]) -> Node:
+    """The condition that a text means for a table with these columns."""
+    scope = Scope(text, tuple(fields), dt.datetime.now(dt.UTC))
+    syntax = parse(text)
+    if isinstance(syntax, exp.Null):
+        raise ExpressionError("NULL is not a condition; to take no row, write FALSE")
+    return _without_unknown(_SparkBinder(scope).condition(syntax))
+
+
+def _without_unknown(node: Node) -> Node:
+    """A row is taken where the condition is true: at the top, unknown is as good as false."""
+    match node:
+        case And(children):
+            return conjunction(map(_without_unknown, children))
+        case Or(children):
+            return disjunction(map(_without_unknown, children))
+        case _:
+            return FALSE if node == UNKNOWN else node

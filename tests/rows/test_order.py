@@ -1,0 +1,75 @@
+"""Sorting by key against Python's own stable sort."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lakebed.rows.order import order_by_key
+
+COLUMNS = {
+    "bigint": (pa.int64(), st.sampled_from([-(2**63), -5, 0, 3, 2**62, 2**63 - 1])),
+    "tinyint": (pa.int8(), st.integers(-128, 127)),
+    "boolean": (pa.bool_(), st.booleans()),
+    "date": (pa.date32(), st.dates(dt.date(1, 1, 1), dt.date(9999, 12, 31))),
+    "timestamp": (pa.timestamp("us"), st.datetimes()),
+    "decimal": (pa.decimal128(10, 2), st.decimals(-1000, 1000, places=2)),
+    "wide decimal": (pa.decimal128(38, 2), st.decimals(Decimal("-1e30"), Decimal("1e30"), places=2)),
+    "short bytes": (pa.binary(), st.binary(max_size=3)),
+    "long bytes": (pa.binary(), st.binary(max_size=20)),
+    "bytes with a prefix": (pa.binary(), st.binary(max_size=9).map(lambda tail: b"a common prefix " + tail)),
+    "double": (pa.float64(), st.floats(allow_nan=False)),
+}
+
+
+@st.composite
+def keyed_rows(draw: st.DrawFn) -> tuple[list[list[object]], list[pa.ChunkedArray], list[int | None]]:
+    count = draw(st.integers(0, 30))
+    values, arrays = [], []
+    for name in draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=3)):
+        arrow, strategy = COLUMNS[name]
+        column = draw(st.lists(strategy, min_size=count, max_size=count))
+        cut = draw(st.integers(0, count))
+        array = pa.array([column[0], *column] if count else [], arrow)[1 if count else 0 :]  # with an offset
+        values.append(column)
+        arrays.append(pa.chunked_array([array[:cut], array[cut:]]))
+    sequence = draw(st.lists(st.none() | st.integers(0, 3), min_size=count, max_size=count))
+    return values, arrays, sequence
+
+
+@settings(max_examples=300, deadline=None)
+@given(keyed_rows(), st.sampled_from([None, "ascending", "descending"]))
+def test_order_is_the_stable_order_of_keys(
+    rows: tuple[list[list[object]], list[pa.ChunkedArray], list[int | None]], direction: str | None
+) -> None:
+    values, arrays, sequence = rows
+    count = len(values[0])
+
+    def key(i: int) -> tuple[object, ...]:
+        return tuple(column[i] for column in values)
+
+    def version(i: int) -> int:
+        if direction is None:
+            return 0
+        rank = -1 if sequence[i] is None else int(sequence[i])  # type: ignore[arg-type]
+        return rank if direction == "ascending" else -rank
+
+    then_by = [] if direction is None else [(pa.array(sequence, pa.int64()), direction)]
+    expected = sorted(range(count), key=lambda i: (key(i), version(i)))
+    order = order_by_key(arrays, then_by)
+    assert order.rows.tolist() == expected
+    starts = [i for i in range(count) if i == 0 or key(expected[i]) != key(expected[i - 1])]
+    assert order.starts.tolist() == starts
+    assert order.lasts.tolist() == [*(start - 1 for start in starts[1:]), count - 1] if count else [[]]
+
+
+@pytest.mark.parametrize("size", [7, 8])
+def test_texts_around_the_packed_length(size: int) -> None:
+    texts = ["b" * size, "a" * size, "a" * (size - 1), "a" * (size - 1) + "\0", ""]
+    order = order_by_key([pa.array(texts)])
+    assert [texts[i] for i in order.rows] == sorted(texts)

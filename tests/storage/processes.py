@@ -1,0 +1,63 @@
+"""What other processes do to a storage in these tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from lakebed.errors import StorageError
+from lakebed.storage import LocalStorage
+
+
+def create_all(folder: str, worker: int, names: int, size: int) -> list[int]:
+    """Try to create every name with content of our own; gives the names won."""
+    storage = LocalStorage()
+    content = bytes([worker]) * size
+    return [name for name in range(names) if storage.create_exclusive(f"{folder}/name-{name}", content)]
+
+
+def replace_until(path: str, size: int, done: str) -> int:
+    """Put new content under one name until a file appears; gives how often."""
+    storage = LocalStorage()
+    rounds = 0
+    while not Path(done).exists() or rounds < 10:
+        storage.replace(path, bytes([rounds % 256]) * size)
+        rounds += 1
+    return rounds
+
+
+def watch(path: str, size: int, wanted: int, done: str) -> list[str]:
+    """Read a file until some contents were seen; gives what was wrong with them."""
+    storage = LocalStorage()
+    seen: set[int] = set()
+    wrong = []
+    while len(seen) < wanted:
+        content = storage.read(path)
+        if len(content) != size or len(set(content)) != 1:
+            wrong.append(f"{len(content)} bytes, {len(set(content))} contents")
+        seen.update(content[:1])
+    Path(done).touch()
+    return wrong
+
+
+def as_nobody(folder: str) -> dict[str, str]:
+    """What each way to write says to a user who may not write."""
+    os.setgid(65534)
+    os.setuid(65534)
+    storage = LocalStorage()
+    said = {}
+    calls: dict[str, Callable[[], object]] = {
+        "write": lambda: storage.write(f"{folder}/w", b"x"),
+        "create_exclusive": lambda: storage.create_exclusive(f"{folder}/c", b"x"),
+        "replace": lambda: storage.replace(f"{folder}/there", b"x"),
+        "delete": lambda: storage.delete(f"{folder}/there"),
+        "make_folder": lambda: storage.make_folder(f"{folder}/new"),
+    }
+    for name, call in calls.items():
+        try:
+            call()
+            said[name] = "no error"
+        except StorageError as error:
+            said[name] = str(error)
+    return said

@@ -1,0 +1,290 @@
+"""The warehouse: databases and tables by name, also with odd ones, branches and system tables."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import IntegerType, StringType, StructType
+
+import lakebed
+from lakebed.errors import (
+    AlreadyExistsError,
+    LakebedError,
+    NotFoundError,
+    OptionError,
+    SchemaError,
+    StorageError,
+    UnsupportedError,
+)
+from lakebed.lake import TableName
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> lakebed.Lake:
+    made = lakebed.connect(tmp_path / "warehouse")
+    made.create_database("db")
+    return made
+
+
+def branch(table: lakebed.Table, name: str) -> None:
+    """A branch as Paimon makes it: schemas and snapshots copied."""
+    target = Path(table.path) / f"branch/branch-{name}"
+    for part in ("schema", "snapshot"):
+        source = Path(table.path) / part
+        if source.exists():
+            shutil.copytree(source, target / part)
+
+
+# ------------------------------------------------------------------------------------------------------------- connect
+
+
+def test_connect_makes_the_folder_and_opens_it_again(tmp_path: Path) -> None:
+    folder = tmp_path / "a/b c/ü"
+    lake = lakebed.connect(folder)
+    assert lake.warehouse == str(folder)
+    assert folder.is_dir()
+    lake.create_database("db")
+    assert lakebed.connect(f"file://{folder}").databases() == ["db"]
+    assert repr(lake) == f"<Lake {folder}>"
+
+
+def test_what_cannot_be_connected_to(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(LakebedError, match="it is a file, not a folder"):
+        lakebed.connect(tmp_path / "file")
+    with pytest.raises(UnsupportedError, match="s3://bucket/lake: Lakebed keeps tables on the local disk"):
+        lakebed.connect("s3://bucket/lake")
+    with pytest.raises(StorageError, match="cannot make"):
+        lakebed.connect(tmp_path / "file/below")
+
+
+def test_options_of_the_lake(tmp_path: Path) -> None:
+    lake = lakebed.connect(tmp_path, options={"table-default.bucket": 2, "table-default.bucket-key": "id"})
+    lake.create_database("db")
+    assert lake.create_table("db.t", "id INT").options == {"bucket": "2", "bucket-key": "id"}
+    own = lake.create_table("db.u", "id INT", options={"bucket": 5, "target-file-size": "1 mb"})
+    assert own.options == {"bucket": "5", "bucket-key": "id", "target-file-size": "1 mb"}
+    with pytest.raises(OptionError, match="unknown option 'bucket' of a warehouse"):
+        lakebed.connect(tmp_path, options={"bucket": 2})
+    broken = lakebed.connect(tmp_path, options={"table-default.bukcet": 2})
+    with pytest.raises(OptionError, match="did you mean 'bucket'"):
+        broken.create_table("db.v", "id INT")
+    assert "v" not in lake.tables("db")
+
+
+# ----------------------------------------------------------------------------------------------------------- databases
+
+
+def test_databases_come_and_go(lake: lakebed.Lake) -> None:
+    lake.create_database("a")
+    assert lake.databases() == ["a", "db"]
+    with pytest.raises(AlreadyExistsError, match="database 'a' already exists"):
+        lake.create_database("a")
+    lake.create_database("a", ignore_if_exists=True)
+    assert lake.tables("a") == []
+    lake.drop_database("a")
+    assert lake.databases() == ["db"]
+    with pytest.raises(NotFoundError, match="unknown database 'a'"):
+        lake.drop_database("a")
+    lake.drop_database("a", ignore_if_missing=True)
+    with pytest.raises(NotFoundError, match=r"unknown database 'dbb'.*did you mean 'db'"):
+        lake.tables("dbb")
+
+
+def test_a_database_with_tables_is_dropped_only_on_demand(lake: lakebed.Lake) -> None:
+    lake.create_table("db.t", "id INT").write([{"id": 1}])
+    with pytest.raises(OptionError, match=r"has 1 table\(s\), 't' among them.*cascade=True"):
+        lake.drop_database("db")
+    assert lake.table("db.t").scan().to_arrow().num_rows == 1
+    lake.drop_database("db", cascade=True)
+    assert lake.databases() == []
+    assert list(Path(lake.warehouse).iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", " ", ".", "..", ".hidden", "a/b", "a\\b", "a\0b", "a.b", "a$b", "\ud800"])
+def test_names_that_no_database_can_have(lake: lakebed.Lake, name: str) -> None:
+    with pytest.raises(LakebedError, match="name"):
+        lake.create_database(name)
+    assert lake.databases() == ["db"]
+
+
+def test_other_folders_and_files_are_no_databases(lake: lakebed.Lake) -> None:
+    root = Path(lake.warehouse)
+    (root / "plain").mkdir()
+    (root / "file.db").write_text("x")
+    (root / "db.db/not-a-table").mkdir()
+    (root / "db.db/file").write_text("x")
+    assert lake.databases() == ["db"]
+    assert lake.tables("db") == []
+
+
+# -------------------------------------------------------------------------------------------------------------- tables
+
+
+def test_tables_come_and_go(lake: lakebed.Lake) -> None:
+    made = lake.create_table("db.t", "id INT NOT NULL COMMENT 'key', v STRING", comment="a table")
+    assert (made.name, made.path) == ("db.t", f"{lake.warehouse}/db.db/t")
+    assert lake.tables("db") == ["t"]
+    opened = lake.table("db.t")
+    assert opened.schema == made.schema
+    assert opened.schema.comment == "a table"
+    with pytest.raises(AlreadyExistsError, match=r"table db\.t already exists; open it with table\('db\.t'\)"):
+        lake.create_table("db.t", "other INT")
+    again = lake.create_table("db.t", "other INT", ignore_if_exists=True)
+    assert again.schema.field_names == ("id", "v")
+    lake.drop_table("db.t")
+    assert lake.tables("db") == []
+    assert not Path(made.path).exists()
+    with pytest.raises(NotFoundError, match="unknown table 't' in database db; known: none"):
+        lake.drop_table("db.t")
+    lake.drop_table("db.t", ignore_if_missing=True)
+    with pytest.raises(NotFoundError, match="unknown database 'nope'"):
+        lake.table("nope.t")
+    assert lake.create_table("db.t", "other INT").schema.field_names == ("other",)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "id INT, v STRING",
+        pa.schema({"id": pa.int32(), "v": pa.string()}),
+        StructType().add("id", IntegerType()).add("v", StringType()),
+    ],
+    ids=["DDL", "Arrow", "Spark"],
+)
+def test_schemas_as_people_have_them(lake: lakebed.Lake, schema: Any) -> None:
+    table = lake.create_table("db.t", schema, partition_by=["v"])
+    assert repr(table) == "<Table db.t: id INT, v STRING>"
+    assert table.schema.partition_keys == ("v",)
+    assert table.arrow_schema == pa.schema({"id": pa.int32(), "v": pa.string()})
+
+
+@pytest.mark.parametrize(
+    ("args", "more", "error", "message"),
+    [
+        (("t", "id INT"), {}, NotFoundError, "write tables as database.table"),
+        (("nope.t", "id INT"), {}, NotFoundError, r"unknown database 'nope'.*create_database\('nope'\)"),
+        (("db.", "id INT"), {}, NotFoundError, "'' is not a table name"),
+        (("db.t$branch_b", "id INT"), {}, OptionError, "without a \\$"),
+        (("db.t$files", "id INT"), {}, OptionError, "without a \\$"),
+        (("db.../x", "id INT"), {}, NotFoundError, "is not a table name"),
+        (("db.t", ""), {}, SchemaError, "expected"),
+        (("db.t", 5), {}, SchemaError, "cannot take columns from a int"),
+        (("db.t", "id INT, id STRING"), {}, SchemaError, "two fields named 'id'"),
+        (("db.t", "id INT"), {"partition_by": ["p"]}, SchemaError, "unknown partition column 'p'"),
+        (("db.t", "id INT"), {"options": {"bukcet": 1}}, OptionError, "did you mean 'bucket'"),
+        (("db.t", "id INT"), {"options": {"bucket": 2}}, OptionError, "needs a 'bucket-key'"),
+        (("db.t", "id INT"), {"options": {"bucket": 2, "bucket-key": "x"}}, OptionError, "unknown column 'x'"),
+        (("db.t", "id INT"), {"options": {"bucket": "x"}}, OptionError, "it must be a whole number"),
+        (("db.t", "id INT"), {"options": {"file.format": "orc"}}, OptionError, "Parquet only"),
+    ],
+)
+def test_tables_that_cannot_be_made(
+    lake: lakebed.Lake, args: tuple[str, Any], more: dict[str, Any], error: type[LakebedError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        lake.create_table(*args, **more)
+    assert lake.tables("db") == []
+
+
+def test_tables_get_other_names(lake: lakebed.Lake) -> None:
+    lake.create_database("other")
+    lake.create_table("db.t", "id INT").write([{"id": 1}])
+    lake.create_table("db.u", "id INT")
+    moved = lake.rename_table("db.t", "other.t2")
+    assert moved.name == "other.t2"
+    assert moved.scan().to_arrow().to_pylist() == [{"id": 1}]
+    assert (lake.tables("db"), lake.tables("other")) == (["u"], ["t2"])
+    moved.write([{"id": 2}])
+    with pytest.raises(AlreadyExistsError, match=r"table other\.t2 already exists"):
+        lake.rename_table("db.u", "other.t2")
+    with pytest.raises(NotFoundError, match="unknown table 't'"):
+        lake.rename_table("db.t", "db.v")
+    with pytest.raises(NotFoundError, match="unknown database 'nope'"):
+        lake.rename_table("db.u", "nope.v")
+    with pytest.raises(OptionError, match="without a \\$"):
+        lake.rename_table("db.u", "db.v$files")
+    assert sorted(lake.table("other.t2").scan().to_arrow()["id"].to_pylist()) == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["a b", "ü中", "x'y`z", "a.b.c", "100%", "-", "UPPER", "t=1", "{x}", "a#b?c&d"])
+def test_tables_with_odd_names(lake: lakebed.Lake, name: str) -> None:
+    table = lake.create_table(f"db.{name}", "`c d` INT, `p=/` STRING", partition_by=["p=/"])
+    table.write([{"c d": 1, "p=/": "v/1"}])
+    opened = lake.table(f"db.{name}")
+    assert opened.scan(where="`p=/` = 'v/1'").to_arrow().to_pylist() == [{"c d": 1, "p=/": "v/1"}]
+    assert lake.tables("db") == [name]
+    assert lake.table(f"db.{name}$files").scan(["record_count"]).to_arrow().to_pylist() == [{"record_count": 1}]
+    assert lake.rename_table(f"db.{name}", "db.plain").scan().to_arrow().num_rows == 1
+
+
+# --------------------------------------------------------------------------------------- branches and system tables
+
+
+def test_branches_by_name(lake: lakebed.Lake) -> None:
+    table = lake.create_table("db.t", "id INT")
+    table.write([{"id": 1}])
+    branch(table, "b 1")
+    on_branch = lake.table("db.t$branch_b 1")
+    assert repr(on_branch) == "<Table db.t branch=b 1: id INT>"
+    on_branch.write([{"id": 2}])
+    assert sorted(on_branch.scan().to_arrow()["id"].to_pylist()) == [1, 2]
+    assert table.scan().to_arrow()["id"].to_pylist() == [1]
+    assert table.branches() == ["b 1"]
+    assert table.branch("b 1").latest_snapshot() == on_branch.latest_snapshot()
+    assert on_branch.branch("main").scan().to_arrow().num_rows == 1
+    # data and manifests of every branch lie in the table's root
+    assert sorted(path.name for path in (Path(table.path) / "branch/branch-b 1").iterdir()) == ["schema", "snapshot"]
+    assert len(list((Path(table.path) / "bucket-0").iterdir())) == 2
+    with pytest.raises(NotFoundError, match=r"has no branch 'x'; its branches: main, b 1"):
+        lake.table("db.t$branch_x")
+    with pytest.raises(NotFoundError, match="has no branch 'x'"):
+        table.branch("x")
+
+
+def test_system_tables_of_a_branch(lake: lakebed.Lake) -> None:
+    table = lake.create_table("db.t", "id INT")
+    table.write([{"id": 1}])
+    branch(table, "b")
+    lake.table("db.t$branch_b").write([{"id": 2}])
+    assert lake.table("db.t$branch_b$snapshots").scan().to_arrow().num_rows == 2
+    assert lake.table("db.t$snapshots").scan().to_arrow().num_rows == 1
+    assert lake.table("db.t$branch_b$files").scan().to_arrow().num_rows == 2
+    assert repr(lake.table("db.t$snapshots")) == "<SystemTable db.t$snapshots>"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("db.t$", "after the table come"),
+        ("db.t$$files", "after the table come"),
+        ("db.t$files$branch_b", "after the table come"),
+        ("db.t$branch_", "is not a branch name"),
+        ("db.t$branch_../x", "is not a branch name"),
+        ("db.t$flies", "unknown system table 'flies'.*did you mean 'files'"),
+        ("db.u", "unknown table 'u' in database db; known: t"),
+        ("db.tt$files", "unknown table 'tt'"),
+    ],
+)
+def test_names_that_lead_nowhere(lake: lakebed.Lake, name: str, message: str) -> None:
+    lake.create_table("db.t", "id INT")
+    with pytest.raises(NotFoundError, match=message):
+        lake.table(name)
+
+
+@pytest.mark.parametrize("name", ["db.t$files", "db.t$branch_b"])
+def test_only_tables_are_dropped(lake: lakebed.Lake, name: str) -> None:
+    lake.create_table("db.t", "id INT")
+    with pytest.raises(OptionError, match="without a \\$"):
+        lake.drop_table(name)
+    assert lake.tables("db") == ["t"]
+
+
+def test_names_in_parts() -> None:
+    assert TableName.parse("d.t.u$branch_b$c") == TableName("d", "t.u", "b", "c")
+    assert TableName.parse("d.t$files") == TableName("d", "t", "main", "files")
+    assert str(TableName.parse("d.t$branch_b")) == "d.t"
