@@ -8,25 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
-from lakebed.errors import CorruptError, LakebedError, NotFoundError, UnsupportedError
+from lakebed.errors import UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.deletion_vector import read_deletion_vector
 from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry, VectorRange
 from lakebed.format.paths import partition_path
 from lakebed.format.schema import TableSchema
-from lakebed.format.types import Array, Atomic, DataType, Field, Map, Row, field_to_arrow
+from lakebed.format.types import Field, field_to_arrow
 from lakebed.metadata.scan import partition_table
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
-from lakebed.rows.evolve import evolve, same_type
+from lakebed.rows.evolve import evolve
+from lakebed.rows.parquet import pushed_condition, read_parquet, without_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +114,14 @@ class FileReader:
         by_id = file_schema.fields_by_id
         needed = self._needed_columns()
         present = [by_id[column.id] for column in needed if column.id in by_id]
-        pushed, decides = self._pushed_filter(by_id) if part.deleted is None else (None, False)
-        table = self._dataset(part, file_schema, present, pushed)
+        pushed, decides = pushed_condition(self.predicate if part.deleted is None else None, self.schema, by_id)
+        stored = pa.schema([field_to_arrow(column).with_nullable(True) for column in file_schema.fields])
+        names = [column.name for column in present]
+        table = read_parquet(self.store.storage, part.paths, stored, names, pushed)
         if part.deleted is not None:
-            table = _without_rows(table, part.deleted, part.paths[0])
+            table = without_rows(table, part.deleted, part.paths[0])
         where = f"table {self.store.name}"
-        if self.predicate is None or decides:
+        if self.predicate is None or (decides and part.deleted is None):
             yield evolve(table, present, self.columns, where=where)
             return
         rows = evolve(table, present, needed, where=where)
@@ -134,56 +133,6 @@ class FileReader:
         extra = () if self.predicate is None else pred.columns(self.predicate) - asked
         return (*self.columns, *(column for column in self.schema.fields if column.name in extra))
 
-    def _pushed_filter(self, by_id: Mapping[int, Field]) -> tuple[pc.Expression | None, bool]:
-        """What of the predicate the file's own columns can answer, and whether that is all of it.
-
-        Floating point columns are left out: statistics of row groups do not tell that there is a NaN.
-        """
-        if self.predicate is None:
-            return None, False
-        names = {}
-        for name in pred.columns(self.predicate):
-            column = self.schema.field(name)
-            stored = by_id.get(column.id)
-            if stored is not None and same_type(stored.type, column.type) and not _holds_floats(stored.type):
-                names[name] = stored.name
-        part = pred.implied(self.predicate, names)
-        if part == pred.TRUE:
-            return None, self.predicate == pred.TRUE
-        return pred.to_arrow_expression(pred.rename(part, names)), part == self.predicate
-
-    def _dataset(
-        self, part: _Part, file_schema: TableSchema, present: Sequence[Field], filter_by: pc.Expression | None
-    ) -> pa.Table:
-        names = [column.name for column in present]
-        schema = pa.schema([field_to_arrow(column).with_nullable(True) for column in file_schema.fields])
-        filesystem = self.store.storage.arrow_filesystem()
-        _check_formats(part.paths)
-        try:
-            dataset = ds.FileSystemDataset(
-                [_FORMAT.make_fragment(path, filesystem) for path in part.paths], schema, _FORMAT, filesystem
-            )
-            return dataset.to_table(columns=names, filter=filter_by)
-        except (pa.ArrowException, OSError) as error:
-            raise self._blame(part.paths, error) from error
-
-    def _blame(self, paths: Sequence[str], error: Exception) -> LakebedError:
-        """The file that made a read fail, by looking at each."""
-        filesystem = self.store.storage.arrow_filesystem()
-        for path in paths:
-            if not self.store.storage.exists(path):
-                return NotFoundError(
-                    f"data file {path} is gone; the snapshot that needs it may have expired. Read a newer snapshot"
-                )
-            try:
-                with pq.ParquetFile(path, filesystem=filesystem) as file:
-                    for batch in file.iter_batches():
-                        del batch
-            except (pa.ArrowException, OSError) as problem:
-                reason = str(problem).split("\n")[0]
-                return CorruptError(f"data file {path} cannot be read: {reason}; restore it or roll back")
-        return CorruptError(f"data files of table {self.store.name} cannot be read: {error}")
-
 
 @dataclass(slots=True)
 class _Part:
@@ -193,43 +142,6 @@ class _Part:
 
     def only(self, index: int) -> _Part:
         return _Part(self.schema_id, [self.paths[index]], self.deleted)
-
-
-def _without_rows(table: pa.Table, deleted: np.ndarray, path: str) -> pa.Table:
-    """A whole file's rows without those at some positions."""
-    if len(deleted) and int(deleted[-1]) >= len(table):
-        raise CorruptError(
-            f"the deletion vector of {path} names row {int(deleted[-1])}, but the file has {len(table)} rows; "
-            "restore its index file or roll back"
-        )
-    keep = np.ones(len(table), np.bool_)
-    keep[deleted] = False
-    return table.filter(pa.array(keep))
-
-
-def _holds_floats(data_type: DataType) -> bool:
-    """Whether a column has floating point numbers anywhere inside."""
-    match data_type:
-        case Atomic(root):
-            return root in {"FLOAT", "DOUBLE"}
-        case Array(element):
-            return _holds_floats(element)
-        case Map(key, value):
-            return _holds_floats(key) or _holds_floats(value)
-        case Row(fields):
-            return any(_holds_floats(field.type) for field in fields)
-
-
-_FORMAT: Any = ds.ParquetFileFormat()
-
-
-def _check_formats(paths: Sequence[str]) -> None:
-    for path in paths:
-        if not path.endswith(".parquet"):
-            raise UnsupportedError(
-                f"{path} is not a Parquet file; Lakebed reads Parquet only. Rewrite the table with "
-                "'file.format' = 'parquet', for example by compacting it with Apache Paimon"
-            )
 
 
 def data_file_paths(store: TableStore, schema: TableSchema, entries: pa.Table) -> list[str]:
