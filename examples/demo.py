@@ -29,7 +29,9 @@ def orders_of(day: str, seed: int) -> pa.Table:
     return pa.table(
         {
             "order_id": np.arange(ROWS_A_DAY) + seed * ROWS_A_DAY,
-            "customer": pc.binary_join_element_wise("c", pa.array(rng.integers(0, 50_000, ROWS_A_DAY)).cast("string"), ""),
+            "customer": pc.binary_join_element_wise(
+                "c", pa.array(rng.integers(0, 50_000, ROWS_A_DAY)).cast("string"), ""
+            ),
             "amount": amount,
             "day": pa.repeat(day, ROWS_A_DAY),
         }

@@ -7,7 +7,6 @@ table's folder is different afterwards.
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import json
 import os
@@ -25,6 +24,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.rows.test_read import delete_positions
 
 import lakebed
 from lakebed import changes
@@ -354,20 +354,48 @@ def test_schemas_that_say_nonsense(
     refused(lake.warehouse, lambda: lake.table("db.t"), error, "schema-0", word)
 
 
+def change_version(path: Path, version: int) -> None:
+    """The same Avro records, of another version of the format."""
+    reader = fastavro.reader(io.BytesIO(path.read_bytes()))
+    records = [record | {"_VERSION": version} for record in reader]
+    assert records
+    out = io.BytesIO()
+    fastavro.writer(out, reader.writer_schema, records)
+    path.write_bytes(out.getvalue())
+
+
 @pytest.mark.parametrize("what", ["base list", "delta list", "manifest"])
 @pytest.mark.parametrize("version", [1, 3])
 def test_manifests_of_other_versions(lake: lakebed.Lake, what: str, version: int) -> None:
     folder = Path(lake.warehouse) / "db.db/t"
     victim = first(folder, what)
-    reader = fastavro.reader(io.BytesIO(victim.read_bytes()))
-    records = [record | {"_VERSION": version} for record in reader]
-    assert records
-    out = io.BytesIO()
-    fastavro.writer(out, reader.writer_schema, records)
-    victim.write_bytes(out.getvalue())
+    change_version(victim, version)
     words = (victim.name, f"manifest version {version}", "knows version 2", "upgrade Lakebed")
     refused(folder, lambda: lake.table("db.t").scan().to_arrow(), UnsupportedError, *words)
     refused(folder, lambda: lake.table("db.t").truncate(), UnsupportedError, *words)
+
+
+@pytest.mark.parametrize("damage", ["missing", "newer", *DAMAGES])
+def test_damaged_index_manifests_are_named(tmp_path: Path, damage: str) -> None:
+    lake = lakebed.connect(tmp_path)
+    lake.create_database("db")
+    table = lake.create_table("db.t", "id INT", options={"deletion-vectors.enabled": "true"})
+    table.write([{"id": 1}, {"id": 2}])
+    (data_file,) = (Path(table.path) / "bucket-0").iterdir()
+    delete_positions(table, {data_file.name: [0]})
+    (victim,) = (Path(table.path) / "manifest").glob("index-manifest-*")
+    error: type[LakebedError] = CorruptError
+    if damage == "missing":
+        victim.unlink()
+        error = NotFoundError
+    elif damage == "newer":
+        change_version(victim, 2)
+        error = UnsupportedError
+    else:
+        victim.write_bytes(DAMAGES[damage](victim.read_bytes()))
+    refused(table.path, lambda: table.scan().to_arrow(), error, victim.name)
+    refused(table.path, lambda: table.delete("id = 2"), error, victim.name)
+    refused(table.path, table.truncate, error, victim.name)
 
 
 @pytest.mark.parametrize(
@@ -542,7 +570,6 @@ def test_a_full_disk(template: Path, tmp_path: Path) -> None:
         shutil.copytree(template, folder)
         table = lakebed.connect(folder).table("db.t")
         refused(folder, lambda: table.write(noise(400_000)), StorageError, "cannot write", "no space left", "free some")
-        gc.collect()  # an error keeps the file open on which it was raised, and an open file its space
         acts: list[Callable[[], Any]] = [lambda: table.write(noise(50)), lambda: table.delete("id >= 0 AND name = 'a'")]
         failed = 0
         filler = tmp_path / "disk/filler"

@@ -359,12 +359,10 @@ REFUSED = [
     ("data-evolution.enabled", "true", False),
     ("data-file.external-paths", "s3://b/a", False),
     ("index-file-in-data-file-dir", "true", False),
-    ("merge-engine", "partial-update", False),
-    ("sequence.field", "ts", False),
-    ("fields.a.aggregate-function", "sum", False),
-    ("fields.a,b.sequence-group", "c", False),
-    ("partial-update.ignore-delete", "true", False),
-    ("changelog-producer", "input", False),
+    ("changelog-producer", "lookup", True),
+    ("changelog-producer", "full-compaction", True),
+    ("sequence.snapshot-ordering", "true", False),
+    ("pk-clustering-override", "true", False),
     ("record-level.expire-time", "1 d", False),
     ("chain-table.enabled", "true", False),
     ("scan.fallback-branch", "b", False),
@@ -398,12 +396,12 @@ def test_what_is_not_supported_is_refused_with_what_to_do(name: str, value: str,
 
 
 def test_flipping_one_word_supports_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = OPTIONS["merge-engine"]
+    row = OPTIONS["record-level.expire-time"]
     honoured = Option(row.name, Support.HONOURED, row.kind, row.default, row.meaning, row.why, row.values)
     monkeypatch.setattr(module, "OPTIONS", {**OPTIONS, row.name: honoured})
-    check_new({"merge-engine": "first-row"}, where=WHERE)
-    with pytest.raises(OptionError, match="one of deduplicate"):
-        check_existing({"merge-engine": "last-row"}, where=WHERE)
+    check_new({"record-level.expire-time": "1 d"}, where=WHERE)
+    with pytest.raises(OptionError, match="a duration"):
+        check_existing({"record-level.expire-time": "soon"}, where=WHERE)
 
 
 def test_tables_of_others_report_names_nobody_knows() -> None:

@@ -263,8 +263,8 @@ _HISTORY: Final = (
 )
 
 _PARTITIONS: Final = (
-    Option("partition.default-name", HONOURED, TEXT, "__DEFAULT_PARTITION__", "Folder name of a null or blank partition value.", pattern=_NAME_PART, form=_NAME_FORM),
-    Option("partition.legacy-name", HONOURED, BOOL, "true", "Whether folder names use the old text of dates and timestamps (days since 1970)."),
+    Option("partition.default-name", HONOURED, TEXT, "__DEFAULT_PARTITION__", "Folder name of a null or blank partition value.", immutable=True, pattern=_NAME_PART, form=_NAME_FORM),
+    Option("partition.legacy-name", HONOURED, BOOL, "true", "Whether folder names use the old text of dates and timestamps (days since 1970).", immutable=True),
     Option("partition.timestamp-pattern", KEPT, TEXT, None, "How a partition's time follows from its columns, such as $dt $hour:00:00."),
     Option("partition.timestamp-formatter", KEPT, TEXT, None, "How that text is read as a time, such as yyyyMMdd HH:mm:ss."),
     Option("partition.timestamp-format.strict", REFUSED, BOOL, "false", "Refuses rows whose partition value is not such a time.", "Lakebed does not check it yet; leave it out", readable=True),

@@ -245,6 +245,17 @@ def check_keyed(schema: TableSchema, where: str) -> None:
     if not schema.primary_keys:
         return
     MergeSpec.of(schema)
+    outside = [key for key in schema.partition_keys if key not in schema.primary_keys]
+    if outside:
+        raise SchemaError(
+            f"{where}: the primary key must hold every partition column, and {outside[0]!r} is not in it; "
+            "upserts over partitions are not supported"
+        )
+    foreign = [key for key in schema.bucket_keys if key not in schema.trimmed_primary_key]
+    if foreign:
+        raise OptionError(
+            f"{where}: bucket-key column {foreign[0]!r} is not in the primary key, so keys would be split"
+        )
     if TableOptions(schema.options).bucket <= 0:
         raise UnsupportedError(
             f"{where} has a primary key and no fixed number of buckets; dynamic buckets are not supported yet. "

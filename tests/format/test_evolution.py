@@ -387,7 +387,8 @@ def test_options_that_change_one_way_only(old: dict[str, str], change: Change, a
 LADDERS = [
     ["TINYINT", "SMALLINT", "INT", "BIGINT"],
     ["TINYINT", "SMALLINT", "FLOAT", "DOUBLE"],
-    ["INT", "DOUBLE", "STRING"],
+    ["INT", "DOUBLE"],
+    ["INT", "STRING"],
     ["TINYINT", "DECIMAL(3, 0)", "DECIMAL(5, 2)", "DECIMAL(38, 2)", "STRING"],
     ["BIGINT", "DECIMAL(19, 0)", "DECIMAL(38, 19)"],
     ["CHAR(3)", "VARCHAR(3)", "VARCHAR(5)", "STRING"],
@@ -406,6 +407,8 @@ NEVER = [
     ("DECIMAL(5, 2)", "DECIMAL(6, 4)"),
     ("DECIMAL(5, 2)", "DECIMAL(9, 1)"),
     ("DECIMAL(5, 2)", "DOUBLE"),
+    ("DOUBLE", "STRING"),
+    ("FLOAT", "STRING"),
     ("FLOAT", "DECIMAL(38, 10)"),
     ("CHAR(3)", "CHAR(5)"),
     ("VARCHAR(5)", "CHAR(9)"),

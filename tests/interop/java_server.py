@@ -208,8 +208,12 @@ class Server:
         data: str,
         overwrite: dict[str, str] | None = None,
         options: dict[str, str] | None = None,
+        row_kind: str | None = None,
     ) -> None:
-        """Append the rows; or, given ``overwrite``, replace that static partition (``{}``: per the table's mode)."""
+        """Append the rows; or, given ``overwrite``, replace that static partition (``{}``: per the table's mode).
+
+        ``row_kind`` names a column of the data that holds ``+I``, ``-U``, ``+U`` or ``-D``.
+        """
         target = self._table(warehouse, table, options)
         builder = target.newBatchWriteBuilder()
         if overwrite is not None:
@@ -221,8 +225,10 @@ class Server:
         kinds = list(row_type.getFieldTypes())
         columns = [[plain(cell) for cell in rows.column(str(name))] for name in row_type.getFieldNames()]
         dynamic = str(target.bucketMode()) == "HASH_DYNAMIC"
-        for values in zip(*columns, strict=True):
+        ops = rows.column(row_kind).to_pylist() if row_kind else ["+I"] * len(rows)
+        for op, *values in zip(ops, *columns, strict=True):
             row = self.java.row(values, kinds)
+            row.setRowKind(self.java.cls("types.RowKind").fromShortString(op))
             if dynamic:
                 write.write(row, 0)
             else:
@@ -378,6 +384,44 @@ class Server:
         return self.java.cls("table.sink.CommitMessageImpl")(
             split.partition(), split.bucket(), split.totalBuckets(), data, compact
         )
+
+    def compact(self, warehouse: str, table: str, *, full: bool) -> None:
+        """Compact every bucket of a primary-key table, as ``CALL sys.compact`` does; nothing to do: no snapshot."""
+        target = self._table(warehouse, table, {"write-only": "false"})
+        builder = target.newBatchWriteBuilder()
+        write, commit = builder.newWrite(), builder.newCommit()
+        write.withIOManager(self.java.cls("disk.IOManager").create(tempfile.gettempdir()))
+        places = {(bytes(f.partition().toBytes()), int(f.bucket())): f for f in target.store().newScan().plan().files()}
+        for file in places.values():
+            write.compact(file.partition(), file.bucket(), full)
+        commit.commit(write.prepareCommit())
+        write.close()
+        commit.close()
+
+    def pick_universal(
+        self, buckets: list[list[list[int]]], trigger: int, amplification: int, ratio: int
+    ) -> list[list[int] | None]:
+        """What universal compaction takes of each bucket's sorted runs (level, bytes), newest first.
+
+        The answers are pairs of output level and number of runs.
+        """
+        strategy = self.java.cls("mergetree.compact.UniversalCompaction")(amplification, ratio, trigger, None, None)
+        level_run = self.java.cls("mergetree.LevelSortedRun")
+        single = self.java.cls("mergetree.SortedRun").fromSingle
+        answers: list[list[int] | None] = []
+        for runs in buckets:
+            given = [level_run(level, single(self._file_of(size))) for level, size in runs]
+            unit = strategy.pick(trigger + 1, self.java.array_list(given))
+            found = unit.get() if unit.isPresent() else None
+            answers.append(None if found is None else [int(found.outputLevel()), int(found.files().size())])
+        return answers
+
+    def _file_of(self, size: int) -> Any:
+        """A data file of which only the size matters."""
+        stats = self.java.cls("stats.SimpleStats").EMPTY_STATS
+        unknown = [None] * 6
+        none = self.java.array_list([])
+        return self.java.cls("io.DataFileMeta").forAppend("f", size, 1, stats, 0, 0, 0, none, *unknown)
 
     def compact_manifest(self, warehouse: str, table: str) -> None:
         commit = self._table(warehouse, table).newBatchWriteBuilder().newCommit()

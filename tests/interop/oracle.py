@@ -118,10 +118,17 @@ class Oracle:
         data: pa.Table,
         overwrite: dict[str, str] | None = None,
         options: dict[str, str] | None = None,
+        row_kind: str | None = None,
     ) -> None:
         path = self._file()
         write_ipc(data, path)
-        self.call("write", warehouse=str(warehouse), table=table, data=path, overwrite=overwrite, options=options)
+        more = {} if row_kind is None else {"row_kind": row_kind}
+        self.call(
+            "write", warehouse=str(warehouse), table=table, data=path, overwrite=overwrite, options=options, **more
+        )
+
+    def compact(self, warehouse: Path, table: str, *, full: bool) -> None:
+        self.call("compact", warehouse=str(warehouse), table=table, full=full)
 
     def read(
         self,

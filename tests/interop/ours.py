@@ -60,10 +60,18 @@ class Ours:
             options=options or {},
         )
 
-    def write(self, warehouse: Path, table: str, data: pa.Table, overwrite: dict[str, str] | None = None) -> None:
+    def write(
+        self,
+        warehouse: Path,
+        table: str,
+        data: pa.Table,
+        overwrite: dict[str, str] | None = None,
+        *,
+        row_kind: str | None = None,
+    ) -> None:
         target = self._table(warehouse, table)
         if overwrite is None:
-            target.write(data)
+            target.write(data, row_kind=row_kind)
         else:
             target.overwrite(data, partition=overwrite or None)
 
@@ -93,6 +101,9 @@ class Ours:
             target.truncate()
         for partition in partitions or []:
             target.drop_partition(partition)
+
+    def compact(self, warehouse: Path, table: str, *, full: bool) -> None:
+        self._table(warehouse, table).compact(full=full)
 
     def delete(self, warehouse: Path, table: str, where: str) -> None:
         self._table(warehouse, table).delete(where)

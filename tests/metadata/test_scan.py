@@ -140,7 +140,7 @@ def build(root: str, history: list[list[dict[str, Any]]], mode: str) -> tuple[Ta
     return store, live
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(histories, st.lists(combined(partition_conditions | value_conditions), min_size=1, max_size=6))
 def test_every_file_with_a_match_is_kept(history: list[list[dict[str, Any]]], conditions: list[str]) -> None:
     with tempfile.TemporaryDirectory() as root:
@@ -152,7 +152,7 @@ def test_every_file_with_a_match_is_kept(history: list[list[dict[str, Any]]], co
             assert needed <= set(scanned(store, where)), where
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(histories, st.lists(combined(partition_conditions), min_size=1, max_size=6))
 def test_a_partition_condition_keeps_exactly_its_partitions(
     history: list[list[dict[str, Any]]], conditions: list[str]

@@ -30,6 +30,8 @@ IMMUTABLE_OPTIONS: Final = frozenset(
         "partial-update.remove-record-on-delete",
         "partial-update.remove-record-on-sequence-group",
         "partition",
+        "partition.default-name",
+        "partition.legacy-name",
         "pk-clustering-override",
         "primary-key",
         "primary-key.nullable",

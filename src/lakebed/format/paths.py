@@ -154,18 +154,22 @@ def partition_text(value: object, data_type: DataType, *, legacy_names: bool) ->
         return str((value - dt.date(1970, 1, 1)).days) if legacy_names else value.isoformat()
     if root == "TIME" and isinstance(value, dt.time):
         millis = ((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + value.microsecond // 1000
-        return str(millis) if legacy_names else value.isoformat(timespec="milliseconds")
+        if legacy_names:
+            return str(millis)
+        fraction = f"{millis % 1000:03d}"[: data_type.params[0]].rstrip("0")  # type: ignore[union-attr]
+        return value.strftime("%H:%M:%S") + (f".{fraction}" if fraction else "")
     if root in TIMESTAMP_ROOTS and isinstance(value, dt.datetime):
         return _timestamp_text(value, legacy=legacy_names, precision=data_type.params[0])  # type: ignore[union-attr]
     return str(value)
 
 
 def _timestamp_text(value: dt.datetime, *, legacy: bool, precision: int) -> str:
-    """Java's two texts of a timestamp: ``2024-01-02T03:04`` drops zero parts, the other keeps ``precision`` digits."""
+    """Java's two texts of a timestamp: ``2024-01-02T03:04`` drops zero parts, the other has ``precision`` digits or more."""
     nanos = int(getattr(value, "nanosecond", 0)) + value.microsecond * 1000
     day, clock = value.date().isoformat(), f"{value.hour:02d}:{value.minute:02d}"
     if not legacy:
-        fraction = f"{nanos:09d}"[:precision]
+        digits = f"{nanos:09d}"
+        fraction = digits[:precision] + digits[precision:].rstrip("0")
         return f"{day} {clock}:{value.second:02d}" + (f".{fraction}" if fraction else "")
     if value.second == 0 and nanos == 0:
         return f"{day}T{clock}"

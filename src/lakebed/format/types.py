@@ -132,14 +132,16 @@ def parse_type(value: object) -> DataType:
 
 
 def _parse_atomic(text: str) -> Atomic:
-    match = _ATOMIC.match(text.strip().upper())
+    plain = text.strip().upper()
+    named = re.match(r"[A-Z]+", plain)
+    if named and named[0] in UNSUPPORTED_ROOTS:  # whatever their parameters look like
+        raise _unsupported(named[0])
+    match = _ATOMIC.match(plain)
     if match is None:
         raise SchemaError(f"cannot parse column type {text!r}")
     root = _ALIASES.get(match["root"], match["root"])
     params = tuple(int(part) for part in match["params"].split(",")) if match["params"] else ()
     is_nullable = "NOT" not in (match["null"] or "")
-    if root in UNSUPPORTED_ROOTS:
-        raise _unsupported(root)
     if match["ltz"] and root == "TIMESTAMP":
         root = "TIMESTAMP_LTZ"
     elif match["ltz"] or (match["ntz"] and root not in {"TIMESTAMP", "TIME"}):

@@ -14,8 +14,9 @@ _INTEGERS: Final = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _DIGITS: Final = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 # Integers that fit the mantissa of the floating-point type.
 _FLOAT_FROM: Final = {"FLOAT": ("TINYINT", "SMALLINT"), "DOUBLE": ("TINYINT", "SMALLINT", "INT", "FLOAT")}
-# Text of any other type depends on the reader: bytes on a character set, zoned timestamps on the session's zone.
-_AS_TEXT: Final = frozenset({"BOOLEAN", *_INTEGERS, "FLOAT", "DOUBLE", "DECIMAL", "DATE", "TIME", "TIMESTAMP"})
+# Text of any other type depends on the reader: floats on the version of Java, bytes on a character set, zoned timestamps on
+# the session's zone.
+_AS_TEXT: Final = frozenset({"BOOLEAN", *_INTEGERS, "DECIMAL", "DATE", "TIME", "TIMESTAMP"})
 
 
 def can_widen(old: DataType, new: DataType) -> bool:

@@ -201,9 +201,16 @@ class _Attempts:
             conflicts.check_total_buckets(live, delta)
         if change.has_deletes:
             conflicts.check_deletes(live, delta)
-            conflicts.check_vectors(self._store.manifests.read_index(latest.index_manifest), change.index, delta)
+            self._check_index(latest, live, change)
         keys = [self._schema.field(name).type for name in self._schema.trimmed_primary_key]
         conflicts.check_levels(live, delta, keys)
+
+    def _check_index(self, latest: Snapshot, live: pa.Table, change: Change) -> None:
+        index = self._store.manifests.read_index(latest.index_manifest)
+        conflicts.check_vectors(index, change.index, change.entries)
+        conflicts.check_marked_files(live, change.entries, change.index)
+        if _is_bucketed(self._schema):
+            conflicts.check_replaced_vectors(index, change.index)
 
     # ------------------------------------------------------------------------------------------------- writing
 
@@ -254,8 +261,7 @@ class _Attempts:
         before = None if latest is None else latest.index_manifest
         if not change.index:
             return before
-        bucketed = bool(schema.primary_keys) or self._options.bucket > 0
-        after = combine(self._store.manifests.read_index(before), change.index, bucketed=bucketed)
+        after = combine(self._store.manifests.read_index(before), change.index, bucketed=_is_bucketed(schema))
         return self._writer.write_index(after) if after else None
 
     def _create(self, snapshot: Snapshot) -> bool:
@@ -307,6 +313,10 @@ class _Delta:
     size: int
     changelog: tuple[str, int] | None
     paths: tuple[str, ...]
+
+
+def _is_bucketed(schema: TableSchema) -> bool:
+    return bool(schema.primary_keys) or TableOptions(schema.options).bucket > 0
 
 
 def _record_count(entries: pa.Table) -> int:

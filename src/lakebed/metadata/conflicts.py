@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lakebed.errors import CommitConflictError, CorruptError
 from lakebed.format.binary_row import decode_rows
-from lakebed.format.index_manifest import IndexEntry
+from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest import ADD, DELETE, fold
 from lakebed.format.types import DataType
 from lakebed.metadata.ranks import ranks_of
@@ -101,6 +101,33 @@ def _folded(entries: pa.Table) -> pa.Table:
         return fold(entries, partial=True, where="this commit")
     except CorruptError as error:
         raise CommitConflictError(f"{error}; nothing was committed") from None
+
+
+def check_replaced_vectors(live: Sequence[IndexEntry], changes: Sequence[IndexEntry]) -> None:
+    """Deletion vectors of a bucket are written whole: a commit may only replace those that it read, and so removes."""
+    removed = {change.file_name for change in changes if change.kind == DELETE}
+    written = {(c.partition, c.bucket) for c in changes if c.kind == ADD and c.index_type == DELETION_VECTORS}
+    for entry in live:
+        unknown = entry.index_type == DELETION_VECTORS and entry.file_name not in removed
+        if unknown and (entry.partition, entry.bucket) in written:
+            raise CommitConflictError(
+                f"the deletion vectors of bucket {entry.bucket} changed meanwhile: another compaction was faster. "
+                "Nothing was committed; compact again"
+            )
+
+
+def check_marked_files(live: pa.Table, delta: pa.Table, change: Sequence[IndexEntry]) -> None:
+    """A deletion vector is for a file of the table: a rewritten file's rows would come back."""
+    files = set(live["file_name"].to_pylist()) | set(
+        delta.filter(pc.equal(delta["kind"], ADD))["file_name"].to_pylist()
+    )
+    for entry in change:
+        for vector in entry.vectors or () if entry.kind == ADD else ():
+            if vector.file_name not in files:
+                raise CommitConflictError(
+                    f"file {vector.file_name}, of which rows were deleted, is gone: another commit rewrote it meanwhile. "
+                    "Nothing was committed; try again"
+                )
 
 
 def _by_level(entries: pa.Table) -> list[pa.Array]:

@@ -217,8 +217,9 @@ class Compactor:
         }
         for name, positions in marks.items():
             vectors[name] = np.union1d(vectors.get(name, np.zeros(0, np.int64)), positions)
+        removed = tuple(replace(entry, kind=DELETE) for entry in mine)
         if not vectors:
-            return tuple(replace(entry, kind=DELETE) for entry in mine)
+            return removed
         data, ranges = write_deletion_vectors(vectors)
         name = f"index-{uuid.uuid4()}-0"
         path = self.layout.store.paths.index(name)
@@ -226,6 +227,7 @@ class Compactor:
         self.layout.store.storage.write(path, data)
         found = tuple(VectorRange(r.file_name, r.offset, r.length, r.cardinality) for r in ranges)
         return (
+            *removed,
             IndexEntry(
                 kind=ADD,
                 partition=partition,

@@ -220,10 +220,9 @@ class _OpenFile:
             return int(self._sink.tell())
 
     def close(self) -> pq.FileMetaData:
-        with explained("write", self.path):
+        with explained("write", self.path), contextlib.closing(self._sink):
             self._writer.close()
             self.size = int(self._sink.tell())
-            self._sink.close()
         for name in self.without_stats:
             self.floats[name] = ColumnStats(null_count=self.floats[name].null_count)
         return self._footers[0]

@@ -53,6 +53,8 @@ class _SparkBinder(Binder):
 
 def parse_where(text: str, fields: Sequence[Field]) -> Node:
     """The condition that a text means for a table with these columns."""
+    if not isinstance(text, str):
+        raise ExpressionError(f'a condition is a SQL text, like "id > 5", not {text!r}')
     scope = Scope(text, tuple(fields), dt.datetime.now(dt.UTC))
     syntax = parse(text)
     if isinstance(syntax, exp.Null):
