@@ -42,7 +42,17 @@ COLUMNS: dict[str, list[str]] = {
     "buckets": ["partition", "bucket", "record_count", "file_size_in_bytes", "file_count", "last_update_time"],
     "tags": ["tag_name", "snapshot_id", "schema_id", "commit_time", "record_count", "create_time", "time_retained"],
     "branches": ["branch_name", "create_time"],
+    "file_key_ranges": [
+        "partition", "bucket", "file_path", "file_format", "schema_id", "level", "record_count", "file_size_in_bytes",
+        "min_key", "max_key", "first_row_id",
+    ],
+    "table_indexes": [
+        "partition", "bucket", "index_type", "file_name", "file_size", "row_count", "dv_ranges", "row_range_start",
+        "row_range_end", "index_field_id", "index_field_name",
+    ],
+    "aggregation_fields": ["field_name", "field_type", "function", "function_options", "comment"],
 }  # fmt: skip
+ROW_TABLES = {"audit_log", "ro"}
 MILLIS = pa.timestamp("ms")
 TYPES = {
     "snapshot_id": pa.int64(), "schema_id": pa.int64(), "commit_identifier": pa.int64(), "commit_time": MILLIS,
@@ -99,11 +109,14 @@ def test_columns_are_paimons(lake: lakebed.Lake, table: lakebed.Table, name: str
     assert found.column_names == COLUMNS[name]
     for field in found.schema:
         assert field.type == TYPES.get(field.name, field.type), field
-    assert (found.num_rows == 0) == (name in {"tags", "branches"} or (not filled and name != "schemas"))
+    always = {"schemas", "aggregation_fields"}
+    assert (found.num_rows == 0) == (
+        name in {"tags", "branches", "table_indexes"} or (not filled and name not in always)
+    )
 
 
 def test_all_of_them_are_known() -> None:
-    assert list(COLUMNS) == list(SYSTEM_TABLES)
+    assert {*COLUMNS, *ROW_TABLES} == set(SYSTEM_TABLES)
 
 
 def test_snapshots(lake: lakebed.Lake, table: lakebed.Table) -> None:
@@ -289,3 +302,85 @@ def test_other_forms(lake: lakebed.Lake, table: lakebed.Table) -> None:
     assert isinstance(scan.to_polars(), pl.DataFrame)
     assert scan.to_polars().to_dicts() == scan.to_arrow().to_pylist()
     assert lake.table("db.t$options").name == "db.t$options"
+
+
+# ------------------------------------------------------------------------------------------------ primary-key tables
+
+
+@pytest.fixture
+def keyed(lake: lakebed.Lake) -> lakebed.Table:
+    """Key 1 is compacted, key 2 was updated since, key 3 was deleted since, key 4 came and went."""
+    made = lake.create_table("db.k", "k INT, v INT", primary_key=["k"], options={"bucket": 1, "write-only": True})
+    made.write([{"k": k, "v": 10 * k} for k in (1, 2, 3)])
+    made.compact(full=True)
+    made.write([{"k": 2, "v": 21}])
+    kinds = pa.table({"k": pa.array([3, 4], pa.int32()), "v": pa.array([30, 40], pa.int32()), "op": ["-D", "-D"]})
+    made.write(kinds, row_kind="op")
+    return made
+
+
+def test_ro_shows_what_is_compacted(lake: lakebed.Lake, keyed: lakebed.Table) -> None:
+    assert rows_of(lake, "db.k$ro") == [{"k": 1, "v": 10}, {"k": 2, "v": 20}, {"k": 3, "v": 30}]
+    assert len(rows_of(lake, "db.k$ro", where="k > 1")) == 2
+
+
+def test_audit_log_shows_kinds_and_deletes_not_dropped_yet(lake: lakebed.Lake, keyed: lakebed.Table) -> None:
+    found = sorted(rows_of(lake, "db.k$audit_log"), key=lambda row: row["k"])
+    assert [(row["rowkind"], row["k"], row["v"]) for row in found] == [
+        ("+I", 1, 10),
+        ("+I", 2, 21),
+        ("-D", 3, 30),
+        ("-D", 4, 40),
+    ]
+    keyed.compact(full=True)
+    assert sorted(row["k"] for row in rows_of(lake, "db.k$audit_log")) == [1, 2]
+
+
+def test_row_tables_of_append_tables_and_empty_ones(lake: lakebed.Lake, table: lakebed.Table) -> None:
+    assert len(rows_of(lake, "db.t$ro")) == len(table.scan().to_arrow())
+    assert {row["rowkind"] for row in rows_of(lake, "db.t$audit_log")} == {"+I"}
+    for options in ({}, {"bucket": 1}):
+        name = f"db.e{len(options)}"
+        lake.create_table(name, "k INT, v INT", primary_key=["k"] if options else [], options=options)
+        assert rows_of(lake, f"{name}$ro") == rows_of(lake, f"{name}$audit_log") == []
+
+
+def test_files_and_buckets_of_keyed_tables(lake: lakebed.Lake, keyed: lakebed.Table) -> None:
+    found = rows_of(lake, "db.k$files", columns=["level", "min_key", "max_key", "deleteRowCount", "file_source"])
+    assert sorted(tuple(row.values()) for row in found) == [
+        (0, "[2]", "[2]", 0, "APPEND"),
+        (0, "[3]", "[4]", 2, "APPEND"),
+        (5, "[1]", "[3]", 0, "APPEND"),  # alone in its bucket, it was only lifted
+    ]
+    assert [row["max_key"] for row in rows_of(lake, "db.k$file_key_ranges", where="level = 5")] == ["[3]"]
+    assert [(row["bucket"], row["record_count"]) for row in rows_of(lake, "db.k$buckets")] == [(0, 6)]
+
+
+def test_table_indexes_lists_deletion_vectors(lake: lakebed.Lake) -> None:
+    options = {"bucket": 1, "deletion-vectors.enabled": True}
+    made = lake.create_table("db.dv", "k INT, p STRING", primary_key=["k", "p"], partition_by=["p"], options=options)
+    made.write([{"k": k, "p": "a"} for k in range(5)])
+    made.write([{"k": 1, "p": "a"}])
+    (index,) = rows_of(lake, "db.dv$table_indexes")
+    assert (index["partition"], index["bucket"], index["index_type"], index["row_count"]) == (
+        "{a}",
+        0,
+        "DELETION_VECTORS",
+        1,
+    )
+    assert [vector["_CARDINALITY"] for vector in index["dv_ranges"]] == [1]
+    assert rows_of(lake, "db.dv$partitions")[0]["deleted_record_count"] == 1
+
+
+def test_aggregation_fields(lake: lakebed.Lake) -> None:
+    lake.create_table(
+        "db.agg",
+        "k INT, v INT COMMENT 'told', w INT",
+        primary_key=["k"],
+        options={"bucket": 1, "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
+    )
+    assert [tuple(row.values()) for row in rows_of(lake, "db.agg$aggregation_fields")] == [
+        ("k", "INT NOT NULL", "[]", "[]", None),
+        ("v", "INT", "[sum]", "[fields.v.aggregate-function]", "told"),
+        ("w", "INT", "[]", "[]", None),
+    ]

@@ -26,6 +26,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
     asked = {
         "--rows": ROWS,
         "--repeats": 1,
+        "--tries": 1,
         "--wait": 0,
         "--commits": COMMITS,
         "--systems": "pyarrow,lakebed",

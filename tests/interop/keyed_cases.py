@@ -623,7 +623,7 @@ def aggregation() -> list[Keyed]:
         aggregate(
             "that removes on delete",
             [("s", "BIGINT", function("sum"))],
-            [[(1, 10), (2, 5), (3, 1)], [("-D", 1, 10), (2, 5)], [("-D", 3, None), (1, 7)], [(2, 1)]],
+            [[(1, 10), (2, 5), (3, 1)], [("-D", 1, None), (2, 5)], [("-D", 3, None), (1, 7)], [(2, 1)]],
             [(1, 7), (2, 11)],
             options={"aggregation.remove-record-on-delete": "true"},
             cannot={"pypaimon": PYPAIMON_ENGINE, "spark": OLD_SPARK},

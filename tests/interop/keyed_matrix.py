@@ -60,7 +60,8 @@ def play_keyed(
             agree(sides, readers, fields, warehouse, f"after step {i} and a compaction by {who} {full}")
     for name in readers:
         found = comparable(sides[name].read(warehouse, TABLE), fields)
-        assert found == expected(fields, case.rows), f"{name} in the end"
+        want = expected(fields, case.rows)
+        assert found == want, f"{name} in the end: {found} and not {want}"
 
 
 def take(step: Step, actor: Side | Oracle | Ours, fields: Fields, warehouse: Path) -> Fields:

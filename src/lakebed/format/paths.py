@@ -168,8 +168,8 @@ def _timestamp_text(value: dt.datetime, *, legacy: bool, precision: int) -> str:
     nanos = int(getattr(value, "nanosecond", 0)) + value.microsecond * 1000
     day, clock = value.date().isoformat(), f"{value.hour:02d}:{value.minute:02d}"
     if not legacy:
-        digits = f"{nanos:09d}"
-        fraction = digits[:precision] + digits[precision:].rstrip("0")
+        text = f"{nanos:09d}"
+        fraction = text[:precision] + text[precision:].rstrip("0")
         return f"{day} {clock}:{value.second:02d}" + (f".{fraction}" if fraction else "")
     if value.second == 0 and nanos == 0:
         return f"{day}T{clock}"

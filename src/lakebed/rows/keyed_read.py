@@ -22,7 +22,7 @@ from lakebed.metadata.levels import LevelFile, by_bucket, level_files, oldest_fi
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.rows.data_file import KIND_COLUMN, RETRACTIONS
-from lakebed.rows.keyed_merge import Merger, Piece, Source
+from lakebed.rows.keyed_merge import SYSTEM_SCHEMA, Merger, Piece, Source
 from lakebed.rows.merge import MergeSpec
 from lakebed.rows.read import DeletedRows, FileReader, data_file_paths
 
@@ -66,6 +66,22 @@ class KeyedReader:
     def read(self, entries: pa.Table) -> pa.Table:
         """All current rows of these files that satisfy the predicate, in no particular order."""
         return self._as_declared(list(self._tables(entries)))
+
+    def read_with_kinds(self, entries: pa.Table) -> pa.Table:
+        """The merged rows of these files with sequence numbers and kinds, retractions included."""
+        pieces = [piece.rows for job in self.jobs(entries) for piece in self._pieces(job)]
+        schema = pa.schema([*self.arrow_schema, *SYSTEM_SCHEMA])
+        if not pieces:
+            return schema.empty_table()
+        return pa.concat_tables([pa.Table.from_arrays(p.select(schema.names).columns, schema=schema) for p in pieces])
+
+    def _pieces(self, job: ReadJob) -> Iterator[Piece]:
+        merger = self._merger(self.columns)
+        if job.merge:
+            yield from merger.merge(job.sources, self.budget)
+        else:
+            for source in job.sources:
+                yield Piece(merger.read(source, self.columns, None), {})
 
     def batches(self, entries: pa.Table) -> Iterator[pa.RecordBatch]:
         """The same rows, a batch at a time."""

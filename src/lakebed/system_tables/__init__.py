@@ -1,0 +1,91 @@
+"""System tables: ``db.t$snapshots`` and the like, with Paimon's columns.
+
+Each is a function from a table's store to an Arrow table, made when it is read. ``SYSTEM_TABLES`` lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from lakebed.errors import NotFoundError, unknown_name
+from lakebed.format import predicate as pred
+from lakebed.format.types import field_from_arrow
+from lakebed.metadata.store import TableStore
+from lakebed.rows.where import parse_where
+from lakebed.system_tables.files import buckets, file_key_ranges, files, manifests, partitions, table_indexes
+from lakebed.system_tables.history import aggregation_fields, branches, options, schemas, snapshots, tags
+from lakebed.system_tables.rows import audit_log, read_optimised
+
+SYSTEM_TABLES: Final[Mapping[str, Callable[[TableStore], pa.Table]]] = {
+    "snapshots": snapshots,
+    "schemas": schemas,
+    "options": options,
+    "files": files,
+    "file_key_ranges": file_key_ranges,
+    "manifests": manifests,
+    "partitions": partitions,
+    "buckets": buckets,
+    "tags": tags,
+    "branches": branches,
+    "table_indexes": table_indexes,
+    "aggregation_fields": aggregation_fields,
+    "audit_log": audit_log,
+    "ro": read_optimised,
+}
+"""Every system table by its name after the ``$``."""
+
+
+class SystemTable:
+    """A read-only table about a table."""
+
+    def __init__(self, store: TableStore, kind: str) -> None:
+        if kind not in SYSTEM_TABLES:
+            raise NotFoundError(unknown_name("system table", kind, SYSTEM_TABLES, where=f"table {store.name}"))
+        self._store = store
+        self._kind = kind
+        store.schema()
+
+    @property
+    def name(self) -> str:
+        return f"{self._store.name}${self._kind}"
+
+    def scan(self, columns: Sequence[str] | None = None, where: str | None = None) -> SystemScan:
+        """Describe a read; nothing is read until the scan is asked for rows."""
+        return SystemScan(self._store, self._kind, columns, where)
+
+    def __repr__(self) -> str:
+        return f"<SystemTable {self.name}>"
+
+
+class SystemScan:
+    """One read of a system table."""
+
+    def __init__(self, store: TableStore, kind: str, columns: Sequence[str] | None, where: str | None) -> None:
+        self._store, self._kind, self._columns, self._where = store, kind, columns, where
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table."""
+        table = SYSTEM_TABLES[self._kind](self._store)
+        if self._where is not None:
+            fields = [field_from_arrow(column) for column in table.schema]
+            table = table.filter(pa.array(pred.matches_rows(parse_where(self._where, fields), table)))
+        if self._columns is not None:
+            for name in self._columns:
+                if name not in table.column_names:
+                    where = f"table {self._store.name}${self._kind}"
+                    raise NotFoundError(unknown_name("column", name, table.column_names, where=where))
+            table = table.select(list(self._columns))
+        return table
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas frame (needs pandas)."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """All rows as a Polars frame (needs polars)."""
+        import polars as pl  # noqa: PLC0415 - optional
+
+        return pl.from_arrow(self.to_arrow())

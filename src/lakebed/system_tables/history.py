@@ -1,0 +1,161 @@
+"""What a table was and is set to be: snapshots, schemas, options, tags, branches, aggregates."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+
+import pyarrow as pa
+
+from lakebed.format.paths import BRANCH_PREFIX
+from lakebed.format.snapshot import load_json_object
+from lakebed.format.types import field_to_json
+from lakebed.metadata.store import TableStore
+from lakebed.system_tables.texts import MILLIS, local_time, make_table
+
+
+def snapshots(store: TableStore) -> pa.Table:
+    """``$snapshots``: every snapshot that still exists."""
+    fields = {
+        "snapshot_id": pa.int64(),
+        "schema_id": pa.int64(),
+        "commit_user": pa.string(),
+        "commit_identifier": pa.int64(),
+        "commit_kind": pa.string(),
+        "commit_time": MILLIS,
+        "base_manifest_list": pa.string(),
+        "delta_manifest_list": pa.string(),
+        "changelog_manifest_list": pa.string(),
+        "total_record_count": pa.int64(),
+        "delta_record_count": pa.int64(),
+        "changelog_record_count": pa.int64(),
+        "watermark": pa.int64(),
+        "next_row_id": pa.int64(),
+        "operation": pa.string(),
+        "writer_version": pa.string(),
+    }
+    renamed = {"snapshot_id": "id"}
+    rows = []
+    for snapshot in store.snapshots.read_many(store.snapshots.ids()):
+        row = {name: getattr(snapshot, renamed.get(name, name), None) for name in fields}
+        row["commit_time"] = local_time(snapshot.time_millis)
+        row["commit_kind"] = str(snapshot.commit_kind)
+        rows.append(row)
+    return make_table(fields, rows)
+
+
+def schemas(store: TableStore) -> pa.Table:
+    """``$schemas``: every schema the table had."""
+    fields = {
+        "schema_id": pa.int64(),
+        "fields": pa.string(),
+        "partition_keys": pa.string(),
+        "primary_keys": pa.string(),
+        "options": pa.string(),
+        "comment": pa.string(),
+        "update_time": MILLIS,
+    }
+    rows = [
+        {
+            "schema_id": schema.id,
+            "fields": _json([field_to_json(column) for column in schema.fields]),
+            "partition_keys": _json(list(schema.partition_keys)),
+            "primary_keys": _json(list(schema.primary_keys)),
+            "options": _json(dict(schema.options)),
+            "comment": schema.comment,
+            "update_time": local_time(schema.time_millis),
+        }
+        for schema in map(store.schemas.get, store.schemas.ids())
+    ]
+    return make_table(fields, rows)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def options(store: TableStore) -> pa.Table:
+    """``$options``: the options as they are stored."""
+    found = store.schema().options
+    return make_table({"key": pa.string(), "value": pa.string()}, [{"key": k, "value": v} for k, v in found.items()])
+
+
+def tags(store: TableStore) -> pa.Table:
+    """``$tags``: the tags and what they hold."""
+    fields = {
+        "tag_name": pa.string(),
+        "snapshot_id": pa.int64(),
+        "schema_id": pa.int64(),
+        "commit_time": MILLIS,
+        "record_count": pa.int64(),
+        "create_time": MILLIS,
+        "time_retained": pa.string(),
+    }
+    rows = []
+    for name, snapshot in store.snapshots.tags().items():
+        path = store.paths.tag(name)
+        raw = load_json_object(store.storage.read(path), where=path)
+        rows.append(
+            {
+                "tag_name": name,
+                "snapshot_id": snapshot.id,
+                "schema_id": snapshot.schema_id,
+                "commit_time": local_time(snapshot.time_millis),
+                "record_count": snapshot.total_record_count,
+                "create_time": _tag_time(raw.get("tagCreateTime")),
+                "time_retained": _iso_duration(raw.get("tagTimeRetained")),
+            }
+        )
+    return make_table(fields, rows)
+
+
+def _tag_time(parts: Sequence[int] | None) -> dt.datetime | None:
+    """Java's array of year, month, day, hour, minute, second, nanosecond; trailing zeros may be left out."""
+    if not parts:
+        return None
+    year, month, day, hour, minute, second, nanos = [*parts, 0, 0, 0, 0, 0][:7]
+    return dt.datetime(year, month, day, hour, minute, second, nanos // 1000)  # noqa: DTZ001 - local wall clock time
+
+
+def _iso_duration(seconds: float | None) -> str | None:
+    """Seconds as Java prints a duration: ``PT24H``, ``PT1M0.5S``."""
+    if seconds is None:
+        return None
+    whole, left = divmod(Decimal(str(seconds)), 60)
+    hours, minutes = divmod(int(whole), 60)
+    text = (
+        (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "") + (f"{left.normalize():f}S" if left else "")
+    )
+    return f"PT{text or '0S'}"
+
+
+def branches(store: TableStore) -> pa.Table:
+    """``$branches``: the branches besides main."""
+    found = [info for info in store.storage.list(store.paths.branches) if info.name.startswith(BRANCH_PREFIX)]
+    rows = [
+        {"branch_name": info.name.removeprefix(BRANCH_PREFIX), "create_time": local_time(info.modified_millis)}
+        for info in sorted(found, key=lambda info: info.name)
+    ]
+    return make_table({"branch_name": pa.string(), "create_time": MILLIS}, rows)
+
+
+def aggregation_fields(store: TableStore) -> pa.Table:
+    """``$aggregation_fields``: what is configured for each column."""
+    schema = store.schema()
+    rows = []
+    for column in schema.fields:
+        prefix = f"fields.{column.name}."
+        found = {key: value for key, value in schema.options.items() if key.startswith(prefix)}
+        rows.append(
+            {
+                "field_name": column.name,
+                "field_type": str(column.type),
+                "function": f"[{','.join(found.values())}]",
+                "function_options": f"[{','.join(found)}]",
+                "comment": column.description,
+            }
+        )
+    names = ("field_name", "field_type", "function", "function_options", "comment")
+    return make_table(dict.fromkeys(names, pa.string()), rows)

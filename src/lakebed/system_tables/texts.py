@@ -1,0 +1,41 @@
+"""How system tables show values: times, rows and partitions as Paimon prints them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from lakebed.format.binary_row import decode_rows
+from lakebed.format.paths import partition_text
+from lakebed.format.types import Field, nullable
+
+MILLIS: Final = pa.timestamp("ms")
+
+
+def make_table(fields: Mapping[str, pa.DataType], rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Rows as an Arrow table with exactly these columns."""
+    return pa.Table.from_pylist(list(rows), schema=pa.schema(list(fields.items())))
+
+
+def local_time(millis: int) -> dt.datetime:
+    """A moment as local wall clock time, as Paimon shows it."""
+    return dt.datetime.fromtimestamp(millis / 1000)  # noqa: DTZ006 - the table's columns have no zone
+
+
+def row_texts(encoded: pa.Array, fields: Sequence[Field], brackets: str = "{}") -> list[str]:
+    """Encoded rows as Paimon shows them: ``{2024-01-01, 1}``."""
+    if not fields:
+        return [brackets] * len(encoded)
+    columns = [
+        [value_text(value, field) for value in column.to_pylist()]
+        for column, field in zip(decode_rows(encoded, [nullable(field.type) for field in fields]), fields, strict=True)
+    ]
+    return [brackets[0] + ", ".join(values) + brackets[1] for values in zip(*columns, strict=True)]
+
+
+def value_text(value: object, field: Field, *, internal: bool = False) -> str:
+    """A value as text, or (``internal``) as Java prints what it holds: a date as days, a time as milliseconds."""
+    return "null" if value is None else partition_text(value, field.type, legacy_names=internal)
