@@ -2,8 +2,8 @@
 
 Appends the same rows with each system, day by day and shuffled, scans them all back, and times one-row appends. Every
 measurement is a process of its own; systems take turns, so that a slow minute of the machine hits all of them; each
-waits for an idle moment and is tried again if it was not idle after all. Prints
-tables of ratios against pyarrow and writes everything that was measured to ``bench/results/``.
+waits for an idle moment and is tried again if it was not idle after all. Prints tables of ratios against pyarrow and
+writes everything that was measured to ``bench/results/``.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class Run:
             said = f"{result['seconds']:.2f} s (others used {result['others_cpu_seconds']:.1f} s)"
             print(f"  {task} {order} {system}: {said}", file=sys.stderr, flush=True)
             results.append(result)
-        return {"task": task, "order": order, "system": system, **min(results, key=_disturbance)}
+        least = min(results, key=_disturbance)
+        return {"task": task, "order": order, "system": system, **least}
 
     def small(self, commits: int) -> list[dict[str, Any]]:
         found = []

@@ -51,10 +51,9 @@ def run(request: dict[str, Any]) -> Result:
 
 def _versions(name: str) -> Result:
     try:
-        importlib.import_module(name)
-    except ImportError:
+        return {"version": importlib.metadata.version(name), "pyarrow": pa.__version__}
+    except importlib.metadata.PackageNotFoundError:
         return {"version": None}
-    return {"version": importlib.metadata.version(name), "pyarrow": pa.__version__}
 
 
 def _append(system: System, rows_file: Path, wait: float) -> Result:

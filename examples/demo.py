@@ -38,6 +38,28 @@ def orders_of(day: str, seed: int) -> pa.Table:
     )
 
 
+def upserted(lake: lakebed.Lake) -> lakebed.Table:
+    """A primary-key table after ten commits of new and changed customers; the last one deletes a few."""
+    customers = lake.create_table(
+        "shop.customers",
+        "id BIGINT, visits INT, city STRING",
+        primary_key=["id"],
+        options={"bucket": 2, "write-only": True},
+    )
+    rng = np.random.default_rng(1)
+    cities = pa.array(["Oslo", "Paris", "Rome"])
+    for visit in range(10):
+        ids = rng.integers(0, 200_000, 100_000)
+        city = cities.take(pa.array(rng.integers(0, 3, len(ids))))
+        customers.write(pa.table({"id": ids, "visits": np.full(len(ids), visit, np.int32), "city": city}))
+    customers.delete("city = 'Rome' AND visits < 3")
+    return customers
+
+
+def files_of(lake: lakebed.Lake) -> int:
+    return int(lake.table("shop.customers$files").scan(["level"]).to_arrow().num_rows)
+
+
 def step(title: str, action: Callable[[], Any]) -> Any:
     started = time.perf_counter()
     result = action()
@@ -88,7 +110,14 @@ def main() -> None:
     show(step("the snapshots (shop.orders$snapshots)", lake.table("shop.orders$snapshots").scan(columns).to_arrow))
     columns = ["partition", "record_count", "file_count", "file_size_in_bytes"]
     show(step("the partitions (shop.orders$partitions)", lake.table("shop.orders$partitions").scan(columns).to_arrow))
-    print(f"\nThe table is in {WAREHOUSE}/shop.db/orders: any Paimon reader can open it.")
+    customers = step(
+        "create table shop.customers with a primary key, and upsert ten rounds of changes",
+        lambda: upserted(lake),
+    )
+    print(f"   {customers.scan().to_arrow().num_rows:,} customers in {files_of(lake)} files, merged as they are read")
+    step("compact it", lambda: customers.compact(full=True))
+    print(f"   {customers.scan().to_arrow().num_rows:,} customers in {files_of(lake)} files")
+    print(f"\nThe tables are in {WAREHOUSE}/shop.db: any Paimon reader can open them.")
 
 
 if __name__ == "__main__":
