@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap
 
 from lakebed.errors import CorruptError, DataError
-from lakebed.format.deletion_vector import DvRange, read_deletion_vector, write_deletion_vectors
+from lakebed.format.deletion_vector import VectorRange, read_deletion_vector, write_deletion_vectors
 
 # Written by pypaimon 2.1.0: rows 1 and 3 of one file.
 FILE_32 = bytes.fromhex("01 00000018 5e43f2d0 3a30000001000000 0000010010000000 01000300 da2d59d3".replace(" ", ""))
@@ -26,7 +26,7 @@ def blob_64(*bitmaps: tuple[int, list[int]]) -> bytes:
 
 
 def test_paimons_bytes() -> None:
-    assert write_deletion_vectors({"data-1": [3, 1, 3]}) == (FILE_32, [DvRange("data-1", 1, 24, 2)])
+    assert write_deletion_vectors({"data-1": [3, 1, 3]}) == (FILE_32, [VectorRange("data-1", 1, 24, 2)])
     positions = read_deletion_vector(FILE_32[1:], where="index-0", length=24, cardinality=2)
     assert (positions.tolist(), str(positions.dtype)) == ([1, 3], "int64")
 

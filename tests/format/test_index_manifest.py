@@ -13,12 +13,12 @@ from tests.format.test_manifest import CODECS, RECORD, describe, fields_of, reco
 from tests.metadata.entries import blobs, int32s, int64s, texts
 
 from lakebed.errors import CommitConflictError, CorruptError, UnsupportedError
+from lakebed.format.deletion_vector import VectorRange
 from lakebed.format.index_manifest import (
     DELETION_VECTORS,
     HASH,
     INDEX_MANIFEST_AVRO,
     IndexEntry,
-    VectorRange,
     combine,
     decode_index_manifest,
     encode_index_manifest,

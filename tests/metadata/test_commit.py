@@ -27,7 +27,8 @@ from tests.metadata.stores import (
 from lakebed import Table
 from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, StorageError
 from lakebed.format.binary_row import encode_row
-from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry, VectorRange
+from lakebed.format.deletion_vector import VectorRange
+from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest import DELETE, as_deletes
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from lakebed.metadata.commit import Change, Commit, append, commit, find_committed

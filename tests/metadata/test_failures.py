@@ -23,7 +23,8 @@ from tests.metadata.stores import (
 
 from lakebed import Lake, connect
 from lakebed.errors import CommitOutcomeUnknownError, LakebedError, StorageError
-from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry, VectorRange
+from lakebed.format.deletion_vector import VectorRange
+from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit import Change, Commit, append, commit

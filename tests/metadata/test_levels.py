@@ -96,7 +96,7 @@ def test_full_compaction_is_done_when_all_is_in_the_highest_level() -> None:
 
 
 def test_level0_alone_is_lifted_above_what_is_there() -> None:
-    unit = pick_level0([file(0, 0, 0, 9, sequence=2), file(1, 5, 0, 9)], OPTIONS)
+    unit = pick_level0([file(0, 0, 0, 9, sequence=2), file(1, 5, 0, 9, size=10 * MB)], OPTIONS)
     assert unit is not None
     assert (unit.output_level, [f.row for f in unit.files]) == (4, [0])
     assert pick_level0([file(1, 5, 0, 9)], OPTIONS) is None

@@ -9,7 +9,8 @@ from tests.metadata.stores import commit_files, new_store
 
 from lakebed.format import predicate as pred
 from lakebed.format.binary_row import encode_row
-from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry, VectorRange
+from lakebed.format.deletion_vector import VectorRange
+from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest import DELETE, entries_from_rows
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.commit import Change, append, commit

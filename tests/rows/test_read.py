@@ -20,8 +20,8 @@ from tests.rows.test_conform import plain, tables
 import lakebed
 from lakebed import changes
 from lakebed.errors import CorruptError, NotFoundError, UnsupportedError
-from lakebed.format.deletion_vector import write_deletion_vectors
-from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry, VectorRange
+from lakebed.format.deletion_vector import VectorRange, write_deletion_vectors
+from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest import ADD
 from lakebed.format.types import Field
 from lakebed.metadata.commit import Change, append, commit

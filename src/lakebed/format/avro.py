@@ -23,6 +23,8 @@ import pyarrow as pa
 from lakebed.errors import CorruptError, OptionError
 
 MAGIC: Final = b"Obj\x01"
+RECORD: Final = "org.apache.paimon.avro.generated.record"
+"""The name of Paimon's outermost records; nested ones append ``_`` and the field's name."""
 COLUMNAR_FROM_BYTES: Final = 8 * 1024
 
 # Paimon's option values to Avro's codec names.
@@ -36,6 +38,11 @@ _CODECS: Final = {
     "none": "null",
     "uncompressed": "null",
 }
+
+
+def optional(avro_type: object) -> dict[str, Any]:
+    """The rest of a field that may be null; Java takes it for granted that null is the first branch."""
+    return {"type": ["null", avro_type], "default": None}
 
 
 def encode(

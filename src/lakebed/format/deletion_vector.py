@@ -26,13 +26,13 @@ _FRAME: Final = 8  # the size before and the checksum after
 
 
 @dataclass(frozen=True, slots=True)
-class DvRange:
+class VectorRange:
     """Where the deletion vector of one data file lies in an index file; ``length`` leaves out size and checksum."""
 
     file_name: str
     offset: int
     length: int
-    cardinality: int
+    cardinality: int | None = None
 
 
 def read_deletion_vector(
@@ -67,10 +67,10 @@ def read_deletion_vector(
     return positions
 
 
-def write_deletion_vectors(vectors: Mapping[str, npt.ArrayLike]) -> tuple[bytes, list[DvRange]]:
+def write_deletion_vectors(vectors: Mapping[str, npt.ArrayLike]) -> tuple[bytes, list[VectorRange]]:
     """A whole index file with one bitmap32 per data file name, and where each of them lies."""
     blobs = [_VERSION]
-    ranges: list[DvRange] = []
+    ranges: list[VectorRange] = []
     offset = len(_VERSION)
     for file_name, given in vectors.items():
         positions = np.unique(np.asarray(given, np.int64))
@@ -80,7 +80,7 @@ def write_deletion_vectors(vectors: Mapping[str, npt.ArrayLike]) -> tuple[bytes,
         bitmap.run_optimize()
         body = _MAGIC_32 + bitmap.serialize()
         blobs.append(struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body)))
-        ranges.append(DvRange(file_name, offset, len(body), len(positions)))
+        ranges.append(VectorRange(file_name, offset, len(body), len(positions)))
         offset += len(body) + _FRAME
     return b"".join(blobs), ranges
 

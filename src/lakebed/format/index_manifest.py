@@ -14,23 +14,17 @@ import fastavro
 
 from lakebed.errors import CommitConflictError, CorruptError, UnsupportedError
 from lakebed.format import avro
+from lakebed.format.deletion_vector import VectorRange
 from lakebed.format.manifest import ADD, DELETE
 
 INDEX_MANIFEST_VERSION: Final = 1
 HASH: Final = "HASH"
 DELETION_VECTORS: Final = "DELETION_VECTORS"
 
-
-def _optional(avro_type: object) -> dict[str, Any]:
-    return {"type": ["null", avro_type], "default": None}
-
-
-_RECORD: Final = "org.apache.paimon.avro.generated.record"
-
 INDEX_MANIFEST_AVRO: Final = fastavro.parse_schema(
     {
         "type": "record",
-        "name": _RECORD,
+        "name": avro.RECORD,
         "fields": [
             {"name": "_VERSION", "type": "int"},
             {"name": "_KIND", "type": "int"},
@@ -42,39 +36,39 @@ INDEX_MANIFEST_AVRO: Final = fastavro.parse_schema(
             {"name": "_ROW_COUNT", "type": "long"},
             {
                 "name": "_DELETIONS_VECTORS_RANGES",
-                **_optional(
+                **avro.optional(
                     {
                         "type": "array",
                         "items": [
                             "null",
                             {
                                 "type": "record",
-                                "name": f"{_RECORD}__DELETIONS_VECTORS_RANGES",
+                                "name": f"{avro.RECORD}__DELETIONS_VECTORS_RANGES",
                                 "fields": [
                                     {"name": "f0", "type": "string"},
                                     {"name": "f1", "type": "int"},
                                     {"name": "f2", "type": "int"},
-                                    {"name": "_CARDINALITY", **_optional("long")},
+                                    {"name": "_CARDINALITY", **avro.optional("long")},
                                 ],
                             },
                         ],
                     }
                 ),
             },
-            {"name": "_EXTERNAL_PATH", **_optional("string")},
+            {"name": "_EXTERNAL_PATH", **avro.optional("string")},
             {
                 "name": "_GLOBAL_INDEX",
-                **_optional(
+                **avro.optional(
                     {
                         "type": "record",
-                        "name": f"{_RECORD}__GLOBAL_INDEX",
+                        "name": f"{avro.RECORD}__GLOBAL_INDEX",
                         "fields": [
                             {"name": "_ROW_RANGE_START", "type": "long"},
                             {"name": "_ROW_RANGE_END", "type": "long"},
                             {"name": "_INDEX_FIELD_ID", "type": "int"},
-                            {"name": "_EXTRA_FIELD_IDS", **_optional({"type": "array", "items": "int"})},
-                            {"name": "_INDEX_META", **_optional("bytes")},
-                            {"name": "_SOURCE_META", **_optional("bytes")},
+                            {"name": "_EXTRA_FIELD_IDS", **avro.optional({"type": "array", "items": "int"})},
+                            {"name": "_INDEX_META", **avro.optional("bytes")},
+                            {"name": "_SOURCE_META", **avro.optional("bytes")},
                         ],
                     }
                 ),
@@ -82,16 +76,6 @@ INDEX_MANIFEST_AVRO: Final = fastavro.parse_schema(
         ],
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class VectorRange:
-    """Where the deletion vector of one data file lies in its index file."""
-
-    file_name: str
-    offset: int
-    length: int
-    cardinality: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

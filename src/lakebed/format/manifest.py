@@ -29,10 +29,6 @@ SOURCE_COMPACT: Final = 1
 # ------------------------------------------------------------------------------------------- the Avro schemas
 
 
-def _optional(avro_type: object) -> dict[str, Any]:
-    return {"type": ["null", avro_type], "default": None}
-
-
 def _stats_type(name: str) -> dict[str, Any]:
     return {
         "type": "record",
@@ -40,33 +36,31 @@ def _stats_type(name: str) -> dict[str, Any]:
         "fields": [
             {"name": "_MIN_VALUES", "type": "bytes"},
             {"name": "_MAX_VALUES", "type": "bytes"},
-            {"name": "_NULL_COUNTS", **_optional({"type": "array", "items": ["null", "long"]})},
+            {"name": "_NULL_COUNTS", **avro.optional({"type": "array", "items": ["null", "long"]})},
         ],
     }
 
 
-_RECORD: Final = "org.apache.paimon.avro.generated.record"
-
 MANIFEST_LIST_AVRO: Final = fastavro.parse_schema(
     {
         "type": "record",
-        "name": _RECORD,
+        "name": avro.RECORD,
         "fields": [
             {"name": "_VERSION", "type": "int"},
             {"name": "_FILE_NAME", "type": "string"},
             {"name": "_FILE_SIZE", "type": "long"},
             {"name": "_NUM_ADDED_FILES", "type": "long"},
             {"name": "_NUM_DELETED_FILES", "type": "long"},
-            {"name": "_PARTITION_STATS", "type": _stats_type(f"{_RECORD}__PARTITION_STATS")},
+            {"name": "_PARTITION_STATS", "type": _stats_type(f"{avro.RECORD}__PARTITION_STATS")},
             {"name": "_SCHEMA_ID", "type": "long"},
-            {"name": "_MIN_BUCKET", **_optional("int")},
-            {"name": "_MAX_BUCKET", **_optional("int")},
-            {"name": "_MIN_LEVEL", **_optional("int")},
-            {"name": "_MAX_LEVEL", **_optional("int")},
-            {"name": "_MIN_ROW_ID", **_optional("long")},
-            {"name": "_MAX_ROW_ID", **_optional("long")},
-            {"name": "_TOTAL_BUCKETS", **_optional("int")},
-            {"name": "_EXTRA_FILES", **_optional({"type": "array", "items": "string"})},
+            {"name": "_MIN_BUCKET", **avro.optional("int")},
+            {"name": "_MAX_BUCKET", **avro.optional("int")},
+            {"name": "_MIN_LEVEL", **avro.optional("int")},
+            {"name": "_MAX_LEVEL", **avro.optional("int")},
+            {"name": "_MIN_ROW_ID", **avro.optional("long")},
+            {"name": "_MAX_ROW_ID", **avro.optional("long")},
+            {"name": "_TOTAL_BUCKETS", **avro.optional("int")},
+            {"name": "_EXTRA_FILES", **avro.optional({"type": "array", "items": "string"})},
         ],
     }
 )
@@ -77,7 +71,7 @@ _STRINGS: Final = {"type": "array", "items": "string"}
 MANIFEST_AVRO: Final = fastavro.parse_schema(
     {
         "type": "record",
-        "name": _RECORD,
+        "name": avro.RECORD,
         "fields": [
             {"name": "_VERSION", "type": "int"},
             {"name": "_KIND", "type": "int"},
@@ -88,29 +82,29 @@ MANIFEST_AVRO: Final = fastavro.parse_schema(
                 "name": "_FILE",
                 "type": {
                     "type": "record",
-                    "name": f"{_RECORD}__FILE",
+                    "name": f"{avro.RECORD}__FILE",
                     "fields": [
                         {"name": "_FILE_NAME", "type": "string"},
                         {"name": "_FILE_SIZE", "type": "long"},
                         {"name": "_ROW_COUNT", "type": "long"},
                         {"name": "_MIN_KEY", "type": "bytes"},
                         {"name": "_MAX_KEY", "type": "bytes"},
-                        {"name": "_KEY_STATS", "type": _stats_type(f"{_RECORD}__FILE__KEY_STATS")},
-                        {"name": "_VALUE_STATS", "type": _stats_type(f"{_RECORD}__FILE__VALUE_STATS")},
+                        {"name": "_KEY_STATS", "type": _stats_type(f"{avro.RECORD}__FILE__KEY_STATS")},
+                        {"name": "_VALUE_STATS", "type": _stats_type(f"{avro.RECORD}__FILE__VALUE_STATS")},
                         {"name": "_MIN_SEQUENCE_NUMBER", "type": "long"},
                         {"name": "_MAX_SEQUENCE_NUMBER", "type": "long"},
                         {"name": "_SCHEMA_ID", "type": "long"},
                         {"name": "_LEVEL", "type": "int"},
                         {"name": "_EXTRA_FILES", "type": _STRINGS},
-                        {"name": "_CREATION_TIME", **_optional(_TIMESTAMP_MILLIS)},
-                        {"name": "_DELETE_ROW_COUNT", **_optional("long")},
-                        {"name": "_EMBEDDED_FILE_INDEX", **_optional("bytes")},
-                        {"name": "_FILE_SOURCE", **_optional("int")},
-                        {"name": "_VALUE_STATS_COLS", **_optional(_STRINGS)},
-                        {"name": "_EXTERNAL_PATH", **_optional("string")},
-                        {"name": "_FIRST_ROW_ID", **_optional("long")},
-                        {"name": "_WRITE_COLS", **_optional(_STRINGS)},
-                        {"name": "_WRITE_COLS_SEQUENCES", **_optional({"type": "array", "items": "long"})},
+                        {"name": "_CREATION_TIME", **avro.optional(_TIMESTAMP_MILLIS)},
+                        {"name": "_DELETE_ROW_COUNT", **avro.optional("long")},
+                        {"name": "_EMBEDDED_FILE_INDEX", **avro.optional("bytes")},
+                        {"name": "_FILE_SOURCE", **avro.optional("int")},
+                        {"name": "_VALUE_STATS_COLS", **avro.optional(_STRINGS)},
+                        {"name": "_EXTERNAL_PATH", **avro.optional("string")},
+                        {"name": "_FIRST_ROW_ID", **avro.optional("long")},
+                        {"name": "_WRITE_COLS", **avro.optional(_STRINGS)},
+                        {"name": "_WRITE_COLS_SEQUENCES", **avro.optional({"type": "array", "items": "long"})},
                     ],
                 },
             },

@@ -7,6 +7,7 @@ merged one by one, and a section of one file needs no merge. Everything here is 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -78,8 +79,16 @@ def sections(files: Sequence[LevelFile]) -> list[list[LevelFile]]:
 
 
 def oldest_first(files: Sequence[LevelFile]) -> list[LevelFile]:
-    """The order in which files overwrite each other: higher levels are older, within a level sequence numbers tell."""
-    return sorted(files, key=lambda file: (-file.level, file.max_sequence, file.min_sequence))
+    """The order in which files overwrite each other: higher levels are older, within a level sequence numbers tell.
+
+    Writers that began on the same snapshot give the same numbers twice. Where ranges meet, files stay in the order of
+    their entries, which is the order of their commits, so that among equal numbers the later commit wins.
+    """
+    ordered = sorted(files, key=lambda file: (-file.level, file.max_sequence, file.min_sequence))
+    level0 = [file for file in ordered if file.level == 0]
+    if all(a.max_sequence < b.min_sequence for a, b in itertools.pairwise(level0)):
+        return ordered
+    return sorted(files, key=lambda file: (-file.level, file.row))
 
 
 # ------------------------------------------------------------------------------------------------- compaction
@@ -158,10 +167,10 @@ def pick_universal(files: Sequence[LevelFile], options: CompactionOptions) -> Co
 
 
 def pick_level0(files: Sequence[LevelFile], options: CompactionOptions) -> CompactUnit | None:
-    """All files of level 0 (with what they must be merged with), for tables whose readers skip level 0."""
+    """All files of level 0, with older runs as long as they are not larger; for tables whose readers skip level 0."""
     runs = runs_of(files)
     count = sum(run.level == 0 for run in runs)
-    return _unit(runs, count, options) if count else None
+    return _unit(runs, _grow(runs, count, options), options) if count else None
 
 
 def _grow(runs: Sequence[Run], count: int, options: CompactionOptions) -> int:
@@ -173,10 +182,16 @@ def _grow(runs: Sequence[Run], count: int, options: CompactionOptions) -> int:
 
 
 def _unit(runs: Sequence[Run], count: int, options: CompactionOptions) -> CompactUnit:
-    """The first ``count`` runs; the result goes just above the next run, and never to level 0."""
-    while count < len(runs) and runs[count].level <= 1:
+    """The first ``count`` runs; the result goes just above the next run, and never to level 0.
+
+    Where only level 0 would be left for it, it takes in runs up to the first above level 0, and goes to that level.
+    """
+    level = 0 if count == len(runs) else runs[count].level - 1
+    while level <= 0 and count < len(runs):
+        level = runs[count].level
         count += 1
-    level = options.max_level if count == len(runs) else runs[count].level - 1
+    if count == len(runs):
+        level = options.max_level
     return CompactUnit(level, tuple(file for run in runs[:count] for file in run.files))
 
 

@@ -27,12 +27,17 @@ from lakebed.rows.read import DeletedRows
 
 def compaction_options(options: TableOptions) -> CompactionOptions:
     """The options of a table that decide about compaction."""
-    trigger = int(options.get("num-sorted-run.compaction-trigger") or 5)  # type: ignore[arg-type]
+
+    def number(name: str, default: int) -> int:
+        value = options.get(name)
+        return value if isinstance(value, int) else default
+
+    trigger = number("num-sorted-run.compaction-trigger", 5)
     return CompactionOptions(
         trigger=trigger,
-        num_levels=int(options.get("num-levels") or trigger + 1),  # type: ignore[arg-type]
-        max_size_amplification=int(options.get("compaction.max-size-amplification-percent") or 200),  # type: ignore[arg-type]
-        size_ratio=int(options.get("compaction.size-ratio") or 1),  # type: ignore[arg-type]
+        num_levels=number("num-levels", trigger + 1),
+        max_size_amplification=number("compaction.max-size-amplification-percent", 200),
+        size_ratio=number("compaction.size-ratio", 1),
         target_file_size=options.target_file_size(is_primary_key=True),
     )
 
@@ -71,7 +76,7 @@ def compact(
         index,
     )
     try:
-        done = compactor.compact(entries, _pick(schema, deleted, full=full), report)
+        done = compactor.compact(entries, _pick(schema, full=full), report)
         request = Commit(kind=CommitKind.COMPACT, plan=lambda _: done.change, planned_on=latest.id)
         return commit(store, request)
     except CommitOutcomeUnknownError:
@@ -81,16 +86,13 @@ def compact(
         raise
 
 
-def _pick(schema: TableSchema, deleted: DeletedRows, *, full: bool) -> Pick:
+def _pick(schema: TableSchema, *, full: bool) -> Pick:
     if full:
-        return _everything if deleted.by_file else pick_full
-    return _universal_or_level0 if skips_level0(schema) else pick_universal
+        return pick_full
+    # Also where readers of marked files merge level 0: a reader that does not know that option sees the rows too.
+    marks = TableOptions(schema.options).deletion_vectors_enabled
+    return _universal_or_level0 if marks or skips_level0(schema) else pick_universal
 
 
 def _universal_or_level0(files: Sequence[LevelFile], options: CompactionOptions) -> CompactUnit | None:
     return pick_universal(files, options) or pick_level0(files, options)
-
-
-def _everything(files: Sequence[LevelFile], options: CompactionOptions) -> CompactUnit | None:
-    """Also what is in the highest level already: rows that deletion vectors mark go for good."""
-    return CompactUnit(options.max_level, tuple(files)) if files else None

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CommitOutcomeUnknownError
+from lakebed.errors import CommitOutcomeUnknownError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.index_manifest import IndexEntry
 from lakebed.format.manifest import ADD
@@ -21,6 +21,7 @@ from lakebed.operations.write import Identity, NewFiles, numbered, write_files
 from lakebed.options import TableOptions
 from lakebed.rows.data_file import FileLayout
 from lakebed.rows.delete import delete_rows
+from lakebed.rows.merge import MergeSpec
 from lakebed.rows.read import DeletedRows, FileReader
 from lakebed.rows.write import AppendWriter
 
@@ -62,6 +63,7 @@ def delete_from_append_table(store: TableStore, node: pred.Node, who: Identity) 
 
 def delete_from_keyed_table(store: TableStore, matching: pa.Table, who: Identity) -> Snapshot | None:
     """Write a delete for each of these current rows; ``None`` if there are none."""
+    _check_removes(MergeSpec.of(store.schema()), store.name)
     if not len(matching):
         return None
 
@@ -70,6 +72,22 @@ def delete_from_keyed_table(store: TableStore, matching: pa.Table, who: Identity
         return append(change, user=who.user, identifier=who.identifier, operation="DELETE")
 
     return write_files(store, matching, make, row_kind=DELETE_KIND)
+
+
+def _check_removes(spec: MergeSpec, name: str) -> None:
+    """Refuse engines to which a delete is nothing, or only takes a row's values back."""
+    removes = spec.engine == "deduplicate" or spec.remove_on_delete or any(group.removes for group in spec.groups)
+    if spec.ignore_delete or not removes:
+        why = "it ignores deletes ('ignore-delete')" if spec.ignore_delete else f"its 'merge-engine' is {spec.engine}"
+        option = {
+            "partial-update": "; create it with 'partial-update.remove-record-on-delete' for that",
+            "aggregation": "; create it with 'aggregation.remove-record-on-delete' for that",
+        }
+        hint = "" if spec.ignore_delete else option.get(spec.engine, "")
+        raise UnsupportedError(
+            f"rows of table {name} cannot be deleted one by one: {why}{hint}. Nothing was written; "
+            "overwrite() replaces rows, drop_partition() and truncate() drop them"
+        )
 
 
 def _remove_index_files(store: TableStore, index: Sequence[IndexEntry]) -> None:

@@ -39,7 +39,7 @@ def overwrite(store: TableStore, data: Any, partition: Mapping[str, Any] | None,
         plan = replace_partitions(store, entries) if dynamic else replace_matching(store, node, entries)
         return Commit(kind=CommitKind.OVERWRITE, plan=plan, user=who.user, identifier=who.identifier)
 
-    return write_files(store, data, make)
+    return write_files(store, data, make, changelog=False)
 
 
 def drop(store: TableStore, partition: Mapping[str, Any] | None, who: Identity) -> Snapshot | None:

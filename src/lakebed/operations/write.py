@@ -16,14 +16,14 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, DataError, OptionError
+from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, DataError, LakebedError, OptionError
 from lakebed.format.manifest import NO_ENTRIES
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from lakebed.metadata.commit import Change, Commit, append, commit, find_committed
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact import compact
+from lakebed.operations.compact import compact, skips_level0
 from lakebed.options import TableOptions
 from lakebed.rows.conform import open_batches
 from lakebed.rows.data_file import FileLayout
@@ -31,6 +31,7 @@ from lakebed.rows.keyed_write import KeyedWriter
 from lakebed.rows.write import AppendWriter, continue_sequences
 
 _LOG: Final = logging.getLogger("lakebed")
+_VISIBLE_TRIES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +75,23 @@ def write(store: TableStore, data: Any, *, row_kind: str | None, who: Identity) 
 
 
 def write_files(
-    store: TableStore, data: Any, make: Callable[[NewFiles], Commit], *, row_kind: str | int | None = None
+    store: TableStore,
+    data: Any,
+    make: Callable[[NewFiles], Commit],
+    *,
+    row_kind: str | int | None = None,
+    changelog: bool = True,
 ) -> Snapshot | None:
-    """Write rows as files and make the commit that ``make`` builds of them."""
+    """Write rows as files and make the commit that ``make`` builds of them; with a changelog if the table keeps one."""
     schema = store.schema()
     layout = FileLayout(store, schema, TableOptions(schema.options))
     if not schema.primary_keys and row_kind is not None:
         raise DataError(f"table {store.name} has no primary key, so its rows have no row kind; leave row_kind out")
-    writer = KeyedWriter(layout, _next_sequences(store)) if schema.primary_keys else AppendWriter(layout)
+    if schema.primary_keys:
+        keeps = changelog and schema.options.get("changelog-producer") == "input"
+        writer: KeyedWriter | AppendWriter = KeyedWriter(layout, _next_sequences(store), changelog=keeps)
+    else:
+        writer = AppendWriter(layout)
     try:
         if isinstance(writer, KeyedWriter):
             writer.write(open_batches(data), row_kind=row_kind)
@@ -122,10 +132,23 @@ def _next_sequences(store: TableStore) -> Callable[[pa.Array], dict[tuple[bytes,
 
 
 def compact_after_write(store: TableStore, schema: TableSchema, written: pa.Table) -> None:
-    """Compact the buckets of the partitions just written, where they need it."""
+    """Compact the buckets of the partitions just written, where they need it.
+
+    Whatever becomes of that, the write is committed, and its caller must not take it for failed. Where readers skip level
+    0, rows are seen only once compacted, so a compaction that gave way to another one is tried again.
+    """
     if TableOptions(schema.options).get("write-only"):
         return
-    try:
-        compact(store, full=False, partitions=pc.unique(written["partition"].combine_chunks()))
-    except CommitConflictError as conflict:
-        _LOG.info("table %s: compaction after a write gave way to another commit: %s", store.name, conflict)
+    partitions = pc.unique(written["partition"].combine_chunks())
+    for _ in range(_VISIBLE_TRIES if skips_level0(schema) else 1):
+        try:
+            compact(store, full=False, partitions=partitions)
+        except CommitConflictError as conflict:
+            _LOG.info("table %s: compaction after a write gave way to another commit: %s", store.name, conflict)
+        except CommitOutcomeUnknownError:
+            raise
+        except LakebedError as problem:
+            _LOG.warning("table %s: rows were written, but not compacted: %s", store.name, problem)
+            return
+        else:
+            return

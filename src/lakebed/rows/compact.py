@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format.deletion_vector import write_deletion_vectors
-from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry, VectorRange
+from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest import ADD, DELETE, ENTRY_SCHEMA, NO_ENTRIES, SOURCE_COMPACT, as_deletes, entries_from_rows
 from lakebed.metadata.commit import Change
 from lakebed.metadata.levels import (
@@ -65,9 +65,9 @@ class Compactor:
 
     def compact(self, entries: pa.Table, pick: Pick, report: Callable[[int, int], None] | None = None) -> Compaction:
         """Compact every bucket of these live entries for which ``pick`` finds work."""
-        files = level_files(entries, [key.type for key in self.reader.keys])
+        files = self._with_vectors(entries, level_files(entries, [key.type for key in self.reader.keys]))
         buckets = [[files[row] for row in rows.tolist()] for rows in by_bucket(entries)]
-        units = [(bucket, unit) for bucket in buckets if (unit := pick(bucket, self.options)) is not None]
+        units = [(bucket, unit) for bucket in buckets if (unit := pick(bucket, self._options(bucket))) is not None]
         done: list[_BucketResult] = []
         with ThreadPoolExecutor(self.threads) as pool:
             for result in pool.map(lambda work: self._bucket(entries, *work), units):
@@ -100,6 +100,10 @@ class Compactor:
 
     # ---------------------------------------------------------------------------------------------- one bucket
 
+    def _options(self, files: Sequence[LevelFile]) -> CompactionOptions:
+        """The options for a bucket: one that has more levels than they say, because they said more once, keeps them."""
+        return replace(self.options, num_levels=max(self.options.num_levels, *(file.level + 1 for file in files)))
+
     def _bucket(self, entries: pa.Table, files: Sequence[LevelFile], unit: CompactUnit) -> _BucketResult:
         in_unit = {file.row for file in unit.files}
         below = [file for file in files if file.row not in in_unit]
@@ -107,8 +111,9 @@ class Compactor:
         place = self._place(entries, unit.files[0].row, unit.output_level)
         parts: list[pa.Table] = []
         marks: dict[str, np.ndarray] = {}
-        rewritten = upgraded = 0
-        for step in plan_unit(self._with_vectors(entries, unit), self.options):
+        gone: list[int] = []
+        upgraded = 0
+        for step in plan_unit(unit, self._options(files)):
             if isinstance(step, Upgrade) and not (self._looks_below and below):
                 parts += _moved(entries, step.file, unit.output_level)
                 upgraded += 1
@@ -116,11 +121,11 @@ class Compactor:
             chosen = step.files if isinstance(step, Rewrite) else (step.file,)
             old = entries.take([file.row for file in chosen])
             new = self._rewrite(entries, chosen, below, place, drop=drop, marks=marks)
-            parts += [as_deletes(old), new]
-            rewritten += len(chosen)
-        index = self._index_changes(place, in_unit, entries, marks)
+            parts += [as_deletes(old), _with_value(new, "total_buckets", old["total_buckets"][0].as_py())]
+            gone += [file.row for file in chosen]
+        index = self._index_changes(entries.take(gone), marks) if gone else ()
         table = pa.concat_tables(parts) if parts else NO_ENTRIES
-        return _BucketResult(table, index, rewritten, upgraded)
+        return _BucketResult(table, index, len(gone), upgraded)
 
     @property
     def _marks(self) -> bool:
@@ -131,17 +136,16 @@ class Compactor:
         """Whether rows of older files have to be looked at: to mark them, or because the first row wins."""
         return self._marks or self.reader.spec.engine == "first-row"
 
-    def _with_vectors(self, entries: pa.Table, unit: CompactUnit) -> CompactUnit:
-        """A file with deleted rows is rewritten, not moved: for the planner it is a file with deletes."""
-        names = entries["file_name"]
-        partitions = entries["partition"]
-        files = tuple(
-            replace(file, has_deletes=True)
-            if (partitions[file.row].as_py(), names[file.row].as_py()) in self.reader.deleted.by_file
-            else file
-            for file in unit.files
-        )
-        return replace(unit, files=files)
+    def _with_vectors(self, entries: pa.Table, files: Sequence[LevelFile]) -> list[LevelFile]:
+        """Rows that a vector marks go for good in the highest level: for the planner these are files with deletes."""
+        marked = self.reader.deleted.by_file
+        if not marked:
+            return list(files)
+        names = zip(entries["partition"].to_pylist(), entries["file_name"].to_pylist(), strict=True)
+        return [
+            replace(file, has_deletes=file.has_deletes or name in marked)
+            for file, name in zip(files, names, strict=True)
+        ]
 
     def _place(self, entries: pa.Table, row: int, level: int) -> FilePlace:
         fields = self.layout.schema.partition_fields
@@ -192,21 +196,17 @@ class Compactor:
 
     # ----------------------------------------------------------------------------------------- deletion vectors
 
-    def _index_changes(
-        self, place: FilePlace, in_unit: set[int], entries: pa.Table, marks: Mapping[str, np.ndarray]
-    ) -> tuple[IndexEntry, ...]:
+    def _index_changes(self, rewritten: pa.Table, marks: Mapping[str, np.ndarray]) -> tuple[IndexEntry, ...]:
         """One index file per bucket holds the vectors of all its files: written anew if any of them changed."""
         if not self._marks:
             return ()
-        gone = {entries["file_name"][row].as_py() for row in in_unit}
+        gone = set(rewritten["file_name"].to_pylist())
+        partition, bucket = rewritten["partition"][0].as_py(), rewritten["bucket"][0].as_py()
         mine = [
             entry
             for entry in self.index
-            if entry.index_type == DELETION_VECTORS
-            and entry.bucket == place.bucket
-            and entry.partition == entries["partition"][next(iter(in_unit))].as_py()
+            if entry.index_type == DELETION_VECTORS and (entry.partition, entry.bucket) == (partition, bucket)
         ]
-        partition = entries["partition"][next(iter(in_unit))].as_py()
         before = {vector.file_name for entry in mine for vector in entry.vectors or ()}
         if not marks and not before & gone:
             return ()
@@ -225,13 +225,13 @@ class Compactor:
         path = self.layout.store.paths.index(name)
         self._paths.append(path)
         self.layout.store.storage.write(path, data)
-        found = tuple(VectorRange(r.file_name, r.offset, r.length, r.cardinality) for r in ranges)
+        found = tuple(ranges)
         return (
             *removed,
             IndexEntry(
                 kind=ADD,
                 partition=partition,
-                bucket=place.bucket,
+                bucket=bucket,
                 index_type=DELETION_VECTORS,
                 file_name=name,
                 file_size=len(data),
@@ -252,9 +252,14 @@ class _BucketResult:
 def _moved(entries: pa.Table, file: LevelFile, level: int) -> list[pa.Table]:
     """A file on another level: the same entry deleted and added."""
     old = entries.slice(file.row, 1)
-    position = ENTRY_SCHEMA.get_field_index("level")
-    new = old.set_column(position, ENTRY_SCHEMA.field(position), pa.array([level], pa.int32()))
-    return [as_deletes(old), new]
+    return [as_deletes(old), _with_value(old, "level", level)]
+
+
+def _with_value(entries: pa.Table, name: str, value: int) -> pa.Table:
+    """Entries that all have this value in one of the columns of whole numbers."""
+    position = ENTRY_SCHEMA.get_field_index(name)
+    column = ENTRY_SCHEMA.field(position)
+    return entries.set_column(position, column, pa.repeat(pa.scalar(value, column.type), len(entries)))
 
 
 def _meets(file: LevelFile, others: Sequence[LevelFile]) -> bool:

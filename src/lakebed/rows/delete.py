@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from lakebed.format import predicate as pred
-from lakebed.format.deletion_vector import write_deletion_vectors
-from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry, VectorRange
+from lakebed.format.deletion_vector import VectorRange, write_deletion_vectors
+from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest import ADD, DELETE, as_deletes
 from lakebed.metadata.commit import Change
 from lakebed.metadata.scan import partition_mask, stats_views
@@ -97,7 +97,7 @@ def _rewritten(store: TableStore, entry: IndexEntry, kept: Sequence[VectorRange]
     positions = {vector.file_name: deleted.positions(store, entry.partition, vector.file_name) for vector in kept}
     data, ranges = write_deletion_vectors({file: rows for file, rows in positions.items() if rows is not None})
     store.storage.write(store.paths.index(name), data)
-    vectors = tuple(VectorRange(r.file_name, r.offset, r.length, r.cardinality) for r in ranges)
+    vectors = tuple(ranges)
     return replace(
         entry,
         kind=ADD,

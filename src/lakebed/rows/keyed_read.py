@@ -38,6 +38,11 @@ class ReadJob:
     rows: tuple[int, ...]
     merge: bool
 
+    @property
+    def plain(self) -> bool:
+        """Whether the rows are those of the files, as they are."""
+        return not self.merge and not self.sources[0].has_deletes
+
 
 @dataclass(frozen=True)
 class KeyedReader:
@@ -84,9 +89,13 @@ class KeyedReader:
                 yield Piece(merger.read(source, self.columns, None), {})
 
     def batches(self, entries: pa.Table) -> Iterator[pa.RecordBatch]:
-        """The same rows, a batch at a time."""
-        for table in self._tables(entries):
-            yield from self._as_declared([table]).to_batches()
+        """The same rows, a batch at a time, with memory for one file or one piece of a merge."""
+        for job in self.jobs(entries):
+            if job.plain:
+                yield from self._file_reader.batches(entries.take(list(job.rows)))
+                continue
+            for table in self._run(entries, job):
+                yield from self._as_declared([table]).to_batches()
 
     def merge_pieces(
         self, entries: pa.Table, chosen: Sequence[LevelFile], below: Sequence[LevelFile]
@@ -176,9 +185,8 @@ class KeyedReader:
                 yield from tables
 
     def _run(self, entries: pa.Table, job: ReadJob) -> Iterator[pa.Table]:
-        if not job.merge and not job.sources[0].has_deletes:
-            reader = FileReader(self.store, self.schema, self.columns, self.predicate, self.deleted)
-            yield reader.read(entries.take(list(job.rows)))
+        if job.plain:
+            yield self._file_reader.read(entries.take(list(job.rows)))
             return
         wanted = self._wanted()
         if job.merge:
@@ -188,6 +196,10 @@ class KeyedReader:
         for rows in pieces:
             live = rows.filter(pc.invert(pc.is_in(rows[KIND_COLUMN], pa.array(RETRACTIONS, pa.int8()))))
             yield live if self.predicate is None else live.filter(pa.array(pred.matches_rows(self.predicate, live)))
+
+    @property
+    def _file_reader(self) -> FileReader:
+        return FileReader(self.store, self.schema, self.columns, self.predicate, self.deleted)
 
     def _merger(self, columns: tuple[Field, ...]) -> Merger:
         condition = None

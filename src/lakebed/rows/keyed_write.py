@@ -1,7 +1,7 @@
 """Primary-key tables: rows in, sorted files of level 0 and their entries out.
 
 Rows are split by partition and bucket, numbered on from where the bucket's files end, sorted by key, and merged so that a
-file holds one row per key. With ``changelog-producer = input`` every row that came in is written to a changelog file too.
+file holds one row per key. If asked for, every row that came in is written to a changelog file too.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.errors import DataError, unknown_name
 from lakebed.format.binary_row import encode_row
 from lakebed.format.manifest import NO_ENTRIES, entries_from_rows
+from lakebed.format.types import Field
 from lakebed.rows.conform import conform, portions
 from lakebed.rows.data_file import KIND_COLUMN, SEQUENCE_COLUMN, FileLayout, FilePlace, RollingFiles
 from lakebed.rows.merge import (
@@ -60,6 +62,7 @@ class KeyedWriter:
         *,
         level: int = 0,
         threads: int | None = None,
+        changelog: bool = False,
     ) -> None:
         self._layout = layout
         self._schema = layout.schema
@@ -68,6 +71,7 @@ class KeyedWriter:
         self._next: dict[tuple[bytes, int], int] = {}
         self._known: set[bytes] = set()
         self._level = level
+        self._keeps_changelog = changelog
         self._threads = threads or os.cpu_count() or 1
         self._paths: list[str] = []
         self._data: list[dict[str, Any]] = []
@@ -79,7 +83,9 @@ class KeyedWriter:
         for given in portions(data):
             table, kinds = self._split_kinds(given, row_kind, where)
             table = conform(table, self._schema.fields, where=where)
-            kinds = self._own_kinds(table, kinds)
+            _check_keys(table, self._layout.keys, where)
+            if row_kind is None:
+                kinds = self._own_kinds(table, kinds)
             check_kinds(self._spec, kinds)
             kept = kept_rows(self._spec, kinds)
             if kept is not None:
@@ -91,11 +97,21 @@ class KeyedWriter:
             return table, np.full(len(table), row_kind or 0, np.int8)
         if row_kind not in table.column_names:
             raise DataError(unknown_name("column", row_kind, table.column_names, where=f"the data for {where}"))
-        kinds = kinds_from_strings(table[row_kind])
+        given = table[row_kind]
+        try:
+            texts = given.cast(pa.string())
+        except pa.ArrowException:
+            texts = None
+        if texts is None or pa.types.is_primitive(given.type):
+            raise DataError(
+                f"column {row_kind!r} of the data for {where} is to say what each row is, but holds {given.type}; "
+                "give +I, -U, +U or -D as text. Nothing was written"
+            )
+        kinds = kinds_from_strings(texts)
         return (table if row_kind in self._schema.field_names else table.drop_columns(row_kind)), kinds
 
     def _own_kinds(self, table: pa.Table, kinds: Kinds) -> Kinds:
-        """The option ``rowkind.field`` names a column of the table that says what each row is."""
+        """The option ``rowkind.field`` names a column of the table that says what each row is, unless the writer did."""
         name = self._schema.options.get("rowkind.field")
         return kinds if name is None else kinds_from_strings(table[name])
 
@@ -147,7 +163,7 @@ class KeyedWriter:
         order = order_by_key([rows[key.name] for key in self._layout.keys], then_by)
         place = FilePlace(partition, bucket, self._level, prefix=self._layout.options.data_file_prefix)
         changelog: list[dict[str, Any]] = []
-        if self._schema.options.get("changelog-producer") == "input":
+        if self._keeps_changelog:
             prefix = self._layout.options.changelog_file_prefix
             changelog = self._write_files(
                 rows.take(pa.array(order.rows)), FilePlace(partition, bucket, self._level, prefix=prefix)
@@ -181,3 +197,13 @@ class KeyedWriter:
         for path in self._paths:
             with contextlib.suppress(Exception):
                 self._layout.store.storage.delete(path)
+
+
+def _check_keys(table: pa.Table, keys: Sequence[Field], where: str) -> None:
+    """NaN has no place in the order of keys: it would be neither found again nor merged."""
+    for key in keys:
+        if pa.types.is_floating(table[key.name].type) and pc.any(pc.is_nan(table[key.name])).as_py():
+            raise DataError(
+                f"column {key.name!r} of {where} is part of the primary key, but a row of the data has NaN there, which "
+                "equals nothing. Nothing was written"
+            )

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from lakebed.errors import UnsupportedError
 from lakebed.format import predicate as pred
-from lakebed.format.deletion_vector import read_deletion_vector
-from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry, VectorRange
+from lakebed.format.deletion_vector import VectorRange, read_deletion_vector
+from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.paths import partition_path
 from lakebed.format.schema import TableSchema
 from lakebed.format.types import Field, field_to_arrow
