@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -22,6 +23,11 @@ from lakebed import changes
 Row = dict[str, Any]
 Key = tuple[Any, ...]
 
+CONDITIONS: dict[str, Callable[[Row], bool]] = {
+    "k = 3": lambda row: row["k"] == 3,
+    "v = 1": lambda row: row["v"] == 1,
+    "p = 'a' AND k > 5 AND w IS NULL": lambda row: row["p"] == "a" and row["k"] > 5 and row["w"] is None,
+}
 KEYS = st.integers(0, 11)
 VALUES = st.none() | st.integers(-5, 5)
 PARTITIONS = st.sampled_from(["a", "b"])
@@ -49,10 +55,10 @@ def aggregate(old: Row | None, new: Row) -> Row:
 
 
 def by_sequence(old: Row | None, new: Row) -> Row:
-    rank = {None: -99}
-    if old is None or rank.get(new["w"], new["w"]) >= rank.get(old["w"], old["w"]):
-        return new
-    return old
+    def rank(row: Row) -> int:
+        return -99 if row["w"] is None else int(row["w"])  # nulls are smallest
+
+    return new if old is None or rank(new) >= rank(old) else old
 
 
 class KeyedTable(RuleBasedStateMachine):
@@ -175,11 +181,7 @@ class KeyedTable(RuleBasedStateMachine):
 
     @invariant()
     def finds_rows_by_key_and_by_value(self) -> None:
-        for where, test in (
-            ("k = 3", lambda row: row["k"] == 3),
-            ("v = 1", lambda row: row["v"] == 1),
-            ("p = 'a' AND k > 5 AND w IS NULL", lambda row: row["p"] == "a" and row["k"] > 5 and row["w"] is None),
-        ):
+        for where, test in CONDITIONS.items():
             found = {
                 (row["p"], row["k"]) for row in self.table.scan(columns=["p", "k"], where=where).to_arrow().to_pylist()
             }
@@ -195,6 +197,12 @@ class KeyedTable(RuleBasedStateMachine):
 
 class Deduplicate(KeyedTable):
     """The default: the newest row of a key is the row."""
+
+
+class ThinFiles(KeyedTable):
+    """Files without the key columns that the table's own columns repeat."""
+
+    options: ClassVar[dict[str, str]] = {"data-file.thin-mode": "true"}
 
 
 class DeletionVectors(KeyedTable):
@@ -248,6 +256,7 @@ class BySequenceField(KeyedTable):
 
 MACHINES = [
     Deduplicate,
+    ThinFiles,
     DeletionVectors,
     FirstRow,
     PartialUpdate,
@@ -259,7 +268,7 @@ MACHINES = [
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.__name__)
 def test_keyed_table(machine: type[KeyedTable]) -> None:
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         machine,
         settings=settings(
             max_examples=6, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)

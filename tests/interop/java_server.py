@@ -164,6 +164,7 @@ class Server:
 
     def __init__(self) -> None:
         self.java = Paimon(start_jvm())
+        self._held: list[tuple[Any, Any]] = []
 
     def _catalog(self, warehouse: str) -> Any:
         context = self.java.cls("catalog.CatalogContext").create(self.java.cls("fs.Path")(warehouse))
@@ -209,10 +210,12 @@ class Server:
         overwrite: dict[str, str] | None = None,
         options: dict[str, str] | None = None,
         row_kind: str | None = None,
+        hold: bool = False,
     ) -> None:
         """Append the rows; or, given ``overwrite``, replace that static partition (``{}``: per the table's mode).
 
-        ``row_kind`` names a column of the data that holds ``+I``, ``-U``, ``+U`` or ``-D``.
+        ``row_kind`` names a column of the data that holds ``+I``, ``-U``, ``+U`` or ``-D``. With ``hold`` the files are
+        written, and wait for ``commit_held``.
         """
         target = self._table(warehouse, table, options)
         builder = target.newBatchWriteBuilder()
@@ -233,8 +236,21 @@ class Server:
                 write.write(row, 0)
             else:
                 write.write(row)
-        commit.commit(write.prepareCommit())
+        self._finish(write, commit, hold=hold)
+
+    def _finish(self, write: Any, commit: Any, *, hold: bool) -> None:
+        messages = write.prepareCommit()
         write.close()
+        if hold:
+            self._held.append((commit, messages))
+        else:
+            commit.commit(messages)
+            commit.close()
+
+    def commit_held(self) -> None:
+        """Commit what was written or compacted with ``hold``, the oldest first."""
+        commit, messages = self._held.pop(0)
+        commit.commit(messages)
         commit.close()
 
     def read(
@@ -385,7 +401,7 @@ class Server:
             split.partition(), split.bucket(), split.totalBuckets(), data, compact
         )
 
-    def compact(self, warehouse: str, table: str, *, full: bool) -> None:
+    def compact(self, warehouse: str, table: str, *, full: bool, hold: bool = False) -> None:
         """Compact every bucket of a primary-key table, as ``CALL sys.compact`` does; nothing to do: no snapshot."""
         target = self._table(warehouse, table, {"write-only": "false"})
         builder = target.newBatchWriteBuilder()
@@ -394,9 +410,7 @@ class Server:
         places = {(bytes(f.partition().toBytes()), int(f.bucket())): f for f in target.store().newScan().plan().files()}
         for file in places.values():
             write.compact(file.partition(), file.bucket(), full)
-        commit.commit(write.prepareCommit())
-        write.close()
-        commit.close()
+        self._finish(write, commit, hold=hold)
 
     def pick_universal(
         self, buckets: list[list[list[int]]], trigger: int, amplification: int, ratio: int

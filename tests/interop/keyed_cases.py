@@ -217,7 +217,6 @@ def deduplicate() -> list[Keyed]:
             [[(1, "+I", "a"), (2, "+I", "b")], [(1, "-D", "a"), (2, "-U", "b"), (2, "+U", "bb")], [(3, "+I", "c")]],
             [(2, "+U", "bb"), (3, "+I", "c")],
             options={"rowkind.field": "op"},
-            cannot={"pypaimon": "pypaimon does not know rowkind.field"},
         ),
         Keyed("thin mode", KVN, ["k"], CHANGES, last_rows(CHANGES, 1), options={"data-file.thin-mode": "true"}),
         Keyed(
@@ -356,7 +355,6 @@ def vectors() -> list[Keyed]:
             CHANGES,
             last_rows(CHANGES, 1),
             options={**marked, "deletion-vectors.merge-on-read": "true"},
-            cannot={"spark": OLD_SPARK},
         ),
         Keyed(
             "deletion vectors with a changelog",

@@ -118,17 +118,18 @@ class Oracle:
         data: pa.Table,
         overwrite: dict[str, str] | None = None,
         options: dict[str, str] | None = None,
-        row_kind: str | None = None,
+        **more: Any,
     ) -> None:
+        """``more`` is what only some oracles take: ``row_kind``, ``hold``."""
         path = self._file()
         write_ipc(data, path)
-        more = {} if row_kind is None else {"row_kind": row_kind}
+        given = {key: value for key, value in more.items() if value is not None}
         self.call(
-            "write", warehouse=str(warehouse), table=table, data=path, overwrite=overwrite, options=options, **more
+            "write", warehouse=str(warehouse), table=table, data=path, overwrite=overwrite, options=options, **given
         )
 
-    def compact(self, warehouse: Path, table: str, *, full: bool) -> None:
-        self.call("compact", warehouse=str(warehouse), table=table, full=full)
+    def compact(self, warehouse: Path, table: str, *, full: bool, **more: Any) -> None:
+        self.call("compact", warehouse=str(warehouse), table=table, full=full, **more)
 
     def read(
         self,

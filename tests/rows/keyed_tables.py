@@ -13,8 +13,14 @@ import pyarrow.parquet as pq
 import lakebed
 from lakebed.format.binary_row import decode_rows
 from lakebed.format.index_manifest import IndexEntry
-from lakebed.format.snapshot import Snapshot
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit import Commit, commit
+from lakebed.metadata.levels import CompactionOptions, CompactUnit, LevelFile
 from lakebed.metadata.scan import live_entries
+from lakebed.operations.compact import compaction_options
+from lakebed.options import TableOptions
+from lakebed.rows.compact import Compactor, Pick
+from lakebed.rows.data_file import FileLayout
 from lakebed.rows.keyed_read import KeyedReader
 from lakebed.rows.read import DeletedRows, data_file_paths
 
@@ -117,6 +123,32 @@ def reader_of(table: lakebed.Table, **more: Any) -> KeyedReader:
     """A reader of all columns of the latest snapshot."""
     deleted = DeletedRows.of(table._store, index_of(table))
     return KeyedReader(table._store, table.schema, table.schema.fields, deleted=deleted, **more)
+
+
+def planned(table: lakebed.Table, pick: Pick) -> tuple[Compactor, Commit]:
+    """A compaction of what ``pick`` picks, with its files written and its commit not yet made."""
+    store, schema = table._store, table.schema
+    latest = table.latest_snapshot()
+    assert latest is not None
+    options = TableOptions(schema.options)
+    layout = FileLayout(store, schema, options)
+    compactor = Compactor(layout, reader_of(table), compaction_options(options), index_of(table))
+    change = compactor.compact(entries_of(table), pick).change
+    return compactor, Commit(kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=latest.id)
+
+
+def compact_with(table: lakebed.Table, pick: Pick) -> Snapshot | None:
+    return commit(table._store, planned(table, pick)[1])
+
+
+def only(level: int, *levels: int) -> Pick:
+    """Files of some levels go to another level, whatever their size."""
+
+    def pick(files: Sequence[LevelFile], _: CompactionOptions) -> CompactUnit | None:
+        chosen = tuple(file for file in files if file.level in levels)
+        return CompactUnit(level, chosen) if chosen else None
+
+    return pick
 
 
 def check_sound(table: lakebed.Table) -> None:

@@ -81,11 +81,18 @@ class FileLayout:
         """The trimmed primary key; empty for append tables."""
         return self.schema.select(self.schema.trimmed_primary_key)
 
+    @property
+    def is_thin(self) -> bool:
+        """Whether files leave out the key columns, which the table's own columns repeat."""
+        return bool(self.options.get("data-file.thin-mode"))
+
     @cached_property
     def stored_fields(self) -> tuple[Field, ...]:
         """The columns of a file, in order."""
         if not self.keys:
             return self.schema.fields
+        if self.is_thin:
+            return (_SEQUENCE_FIELD, _KIND_FIELD, *self.schema.fields)
         keys = tuple(Field(_KEY_ID + key.id, KEY_PREFIX + key.name, not_null(key.type)) for key in self.keys)
         return (*keys, _SEQUENCE_FIELD, _KIND_FIELD, *self.schema.fields)
 
@@ -268,7 +275,8 @@ def _entry(layout: FileLayout, place: FilePlace, file: _OpenFile, footer: pq.Fil
         file.floats.get(column.name, stats)
         for column, stats in zip(schema.fields, collect_from_parquet(footer, schema.fields), strict=True)
     ]
-    modes = column_modes(schema.field_names, schema.options, level=place.level)
+    thin_keys = [key.name for key in layout.keys] if layout.is_thin else []
+    modes = column_modes(schema.field_names, schema.options, level=place.level, thin_keys=thin_keys)
     values, cols = build_value_stats(collected, schema.fields, modes, dense=layout.options.stats_dense_store)
     keys = file.keys
     low, high = (EMPTY_ROW, EMPTY_ROW) if keys is None else keys.bounds

@@ -95,6 +95,8 @@ class Merger:
         """Ranges of the first key column that split the rows about evenly."""
         first = self.keys[0]
         column = pa.concat_tables([self.read(source, (first,), None, system=False) for source in sources])[first.name]
+        if not len(column):  # every row is marked as deleted
+            return
         order = pc.sort_indices(column)
         cuts = pc.unique(column.take(order.take(pa.array([len(column) * i // count for i in range(1, count)]))))
         for low, high in zip([None, *cuts], [*cuts, None], strict=True):
