@@ -27,10 +27,13 @@ $(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
 	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
 	@touch $@
 
-setup: $(VENV)/.dev
+setup: $(VENV)/.dev java
 
 java:
-	@bash interop/java.sh
+	@major=$$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -1); \
+	if [ "$${major:-0}" -ge 17 ]; then echo "Java $$major is here."; else \
+	echo "No Java 17 or newer here: only 'make interop' needs it, and installs it where it may (Debian, as root)." \
+	"Elsewhere install a JDK 17 and Maven yourself."; fi
 
 demo: $(VENV)/.runtime
 	$(BIN)/python examples/demo.py

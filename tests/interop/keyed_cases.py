@@ -218,7 +218,15 @@ def deduplicate() -> list[Keyed]:
             [(2, "+U", "bb"), (3, "+I", "c")],
             options={"rowkind.field": "op"},
         ),
-        Keyed("thin mode", KVN, ["k"], CHANGES, last_rows(CHANGES, 1), options={"data-file.thin-mode": "true"}),
+        Keyed(
+            "thin mode",
+            KVN,
+            ["k"],
+            CHANGES,
+            last_rows(CHANGES, 1),
+            options={"data-file.thin-mode": "true"},
+            cannot={"spark": OLD_SPARK},
+        ),
         Keyed(
             "changelog of the input",
             KVN,

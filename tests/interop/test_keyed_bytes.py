@@ -86,8 +86,6 @@ def meant(case: Keyed, name: str) -> bool:
     """What we do differently, and why."""
     if case.name == "key DOUBLE" and name.endswith("_STATS"):
         return True  # our lower bound of 0.0 is -0.0, which is the same to most and safe for those who tell them apart
-    if case.name == "thin mode" and name.endswith("parquet"):
-        return True  # we always store the key columns; every reader takes files with and without them
     if case.options.get("deletion-vectors.bitmap64") and name.endswith("index"):
         return True  # we write vectors of 32 bits; readers tell them apart by their first bytes
     # Java moves a file up without rewriting it where only rows below it have to be marked.

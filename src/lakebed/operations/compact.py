@@ -35,7 +35,7 @@ def compaction_options(options: TableOptions) -> CompactionOptions:
     trigger = number("num-sorted-run.compaction-trigger", 5)
     return CompactionOptions(
         trigger=trigger,
-        num_levels=number("num-levels", trigger + 1),
+        num_levels=max(2, number("num-levels", trigger + 1)),  # what is compacted never goes to level 0
         max_size_amplification=number("compaction.max-size-amplification-percent", 200),
         size_ratio=number("compaction.size-ratio", 1),
         target_file_size=options.target_file_size(is_primary_key=True),

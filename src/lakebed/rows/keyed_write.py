@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.buckets.fixed import bucket_of_rows
-from lakebed.errors import DataError, unknown_name
+from lakebed.errors import DataError, OptionError, unknown_name
 from lakebed.format.binary_row import encode_row
 from lakebed.format.manifest import NO_ENTRIES, entries_from_rows
 from lakebed.format.types import Field
@@ -97,23 +97,18 @@ class KeyedWriter:
             return table, np.full(len(table), row_kind or 0, np.int8)
         if row_kind not in table.column_names:
             raise DataError(unknown_name("column", row_kind, table.column_names, where=f"the data for {where}"))
-        given = table[row_kind]
-        try:
-            texts = given.cast(pa.string())
-        except pa.ArrowException:
-            texts = None
-        if texts is None or pa.types.is_primitive(given.type):
-            raise DataError(
-                f"column {row_kind!r} of the data for {where} is to say what each row is, but holds {given.type}; "
-                "give +I, -U, +U or -D as text. Nothing was written"
-            )
-        kinds = kinds_from_strings(texts)
+        kinds = _kinds_of(table, row_kind, where)
         return (table if row_kind in self._schema.field_names else table.drop_columns(row_kind)), kinds
 
     def _own_kinds(self, table: pa.Table, kinds: Kinds) -> Kinds:
         """The option ``rowkind.field`` names a column of the table that says what each row is, unless the writer did."""
         name = self._schema.options.get("rowkind.field")
-        return kinds if name is None else kinds_from_strings(table[name])
+        if name is None:
+            return kinds
+        where = f"table {self._layout.store.name}"
+        if name not in table.column_names:
+            raise OptionError("option 'rowkind.field': " + unknown_name("column", name, table.column_names, where=where))
+        return _kinds_of(table, name, where)
 
     def _write_conformed(self, table: pa.Table, kinds: Kinds) -> None:
         schema = self._schema
@@ -197,6 +192,19 @@ class KeyedWriter:
         for path in self._paths:
             with contextlib.suppress(Exception):
                 self._layout.store.storage.delete(path)
+
+
+def _kinds_of(table: pa.Table, name: str, where: str) -> Kinds:
+    """The row kinds in a column of texts."""
+    given = table[name]
+    plain = given.type.value_type if pa.types.is_dictionary(given.type) else given.type
+    is_text = pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain)
+    if not is_text and not pa.types.is_null(plain):
+        raise DataError(
+            f"column {name!r} of the data for {where} is to say what each row is, but holds {given.type}; "
+            "give +I, -U, +U or -D as text. Nothing was written"
+        )
+    return kinds_from_strings(given.cast(pa.string()))
 
 
 def _check_keys(table: pa.Table, keys: Sequence[Field], where: str) -> None:
