@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -45,7 +46,11 @@ BAD_TABLES: dict[str, Case] = {
     "nested key": ({"primary_key": ["k", "a"]}, SchemaError, ("'a' is ARRAY<INT>", "simple types")),
     "no number of buckets": ({"options": {"bucket": "-1"}}, UnsupportedError, ("dynamic buckets", "'bucket'")),
     "postponed buckets": ({"options": {"bucket": "-2"}}, OptionError, ("'bucket'", "postponed")),
-    "bucket key outside of the key": ({"options": {"bucket-key": "v"}}, OptionError, ("'v' is not in the primary key",)),
+    "bucket key outside of the key": (
+        {"options": {"bucket-key": "v"}},
+        OptionError,
+        ("'v' is not in the primary key",),
+    ),
     "bucket key that is a partition": (
         {"primary_key": ["p", "k"], "partition_by": ["p"], "options": {"bucket-key": "p"}},
         OptionError,
@@ -296,10 +301,10 @@ def test_what_cannot_be_compacted(lake: lakebed.Lake) -> None:
     refused(table.path, lambda: table.compact(where="v = 1"), lakebed.ExpressionError, "'v'")
     refused(table.path, lambda: table.compact(where="nonsense ("), lakebed.ExpressionError)
     victim = files_of(table)[0]
-    content = open(victim["path"], "rb").read()  # noqa: SIM115, PTH123
+    path = Path(victim["path"])
+    content = path.read_bytes()
     for damage in (content[: len(content) // 2], b"PAR1 rubbish PAR1"):
-        with open(victim["path"], "wb") as file:  # noqa: PTH123
-            file.write(damage)
+        path.write_bytes(damage)
         refused(table.path, lambda: table.compact(full=True), lakebed.CorruptError, victim["file_name"])
         refused(table.path, lambda: table.scan().to_arrow(), lakebed.CorruptError, victim["file_name"])
 

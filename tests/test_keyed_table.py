@@ -212,12 +212,12 @@ def racing(table: lakebed.Table, *meanwhile: Callable[[], Any], ending: str = ""
     """The same table, where somebody else does something just before each of our first commits becomes visible."""
     store = table._store
     storage = Interrupted(*meanwhile, ending=ending, inner=store.storage)
-    return Table(TableStore(storage, store.paths, store.name))  # type: ignore[arg-type]
+    return Table(TableStore(storage, store.paths, store.name))
 
 
 def prepared(lake: lakebed.Lake, **options: str) -> lakebed.Table:
     table = keyed(lake, options=options)
-    put(table, {k: 0 for k in range(10)})
+    put(table, dict.fromkeys(range(10), 0))
     compact_with(table, only(5, 0))
     put(table, {1: 1, 2: 1})
     put(table, {2: 2, 20: 2})
@@ -271,7 +271,7 @@ def test_appends_beside_a_compaction_both_land(lake: lakebed.Lake, full: bool, v
     assert levels_of(table)[:2] == [0, 0]
     table.compact()
     table.compact(full=True)
-    wanted = {k: 0 for k in range(10)} | {1: 1, 2: 99, 3: 99, 20: 2}
+    wanted = dict.fromkeys(range(10), 0) | {1: 1, 2: 99, 3: 99, 20: 2}
     del wanted[4]
     assert current(table) == dict(sorted(wanted.items()))
     check_tidy(table.path)
@@ -290,7 +290,7 @@ def half(level: int, number: int) -> Pick:
 def layered(lake: lakebed.Lake) -> lakebed.Table:
     """A table with deletion vectors: a file of the highest level with a marked row, and a small one above it."""
     table = keyed(lake, options=VECTORS)
-    put(table, {k: 0 for k in range(10)})
+    put(table, dict.fromkeys(range(10), 0))
     compact_with(table, only(5, 0))
     put(table, {9: 9})
     compact_with(table, only(4, 0))
@@ -306,7 +306,7 @@ def lost(table: lakebed.Table, plan: tuple[Compactor, Commit], words: str, shown
     check_sound(table)
     check_tidy(table.path)
     table.compact(full=True)
-    assert current(table) == {k: 0 for k in range(10)} | {9: 9} | shown
+    assert current(table) == dict.fromkeys(range(10), 0) | {9: 9} | shown
     assert marked(table) == {}
 
 
@@ -320,7 +320,7 @@ def test_vectors_that_another_compaction_wrote_are_not_replaced(layered: lakebed
 
 def test_first_vectors_of_a_bucket_that_two_compactions_write(lake: lakebed.Lake) -> None:
     table = keyed(lake, options=VECTORS)
-    put(table, {k: 0 for k in range(10)})
+    put(table, dict.fromkeys(range(10), 0))
     compact_with(table, only(5, 0))
     put(table, {1: 1})
     put(table, {9: 9})
@@ -392,7 +392,7 @@ def test_another_number_of_buckets_after_an_overwrite(lake: lakebed.Lake) -> Non
     assert {entry["total_buckets"] for entry in files_of(table)} == {5}
     assert len({entry["bucket"] for entry in files_of(table)}) == 5
     put(table, {17: 3, 99: 3})
-    wanted: dict[int, int | None] = dict.fromkeys(range(30), 2) | {17: 3, 99: 3}
+    wanted = dict.fromkeys(range(30), 2) | {17: 3, 99: 3}
     assert current(table) == wanted
     for key, value in wanted.items():
         assert current(table, where=f"k = {key}") == {key: value}

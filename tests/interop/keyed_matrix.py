@@ -45,19 +45,20 @@ def play_keyed(
     maker.create_table(
         warehouse, TABLE, case.fields, case.partition_by, primary_keys=case.keys, options=case.table_options
     )
-    fields = case.fields
+    fields, views = case.fields, {}
     compactions = 0
     for i, step in enumerate(case.steps):
         writer = order.writers[i % len(order.writers)]
         fields = take(step, sides[writer], fields, warehouse)
-        agree(case, readers, fields, warehouse, f"after step {i} by {writer}")
+        views = agree(case, readers, fields, warehouse, f"after step {i} by {writer}")
         if order.compactors and (i % 2 or i == len(case.steps) - 1):
             who, *full = order.compactors[compactions % len(order.compactors)].split()
             sides[who].compact(warehouse, TABLE, full=bool(full))
             compactions += 1
-            agree(case, readers, fields, warehouse, f"after step {i} and a compaction by {who} {' '.join(full)}")
-    for reader in readers:
-        check_rows(case, reader, warehouse)
+            when = f"after step {i} and a compaction by {who} {' '.join(full)}"
+            views = agree(case, readers, fields, warehouse, when)
+    want = shown(case, table(case.end_fields, case.rows), case.end_fields)
+    assert all(found == want for found in views.values()), f"found {views} and not {want}"
 
 
 def take(step: Step, actor: Actor, fields: Fields, warehouse: Path) -> Fields:
@@ -71,10 +72,12 @@ def take(step: Step, actor: Actor, fields: Fields, warehouse: Path) -> Fields:
     return fields
 
 
-def agree(case: Keyed, readers: Sequence[Actor], fields: Fields, warehouse: Path, when: str) -> None:
+def agree(case: Keyed, readers: Sequence[Actor], fields: Fields, warehouse: Path, when: str) -> dict[str, list[str]]:
+    """What each reader finds, which must be the same."""
     views = {reader.name: shown(case, reader.read(warehouse, TABLE), fields) for reader in readers}
     first = views[readers[0].name]
     assert all(view == first for view in views.values()), f"readers differ {when}: {views}"
+    return views
 
 
 def check_rows(case: Keyed, reader: Actor, warehouse: Path) -> None:

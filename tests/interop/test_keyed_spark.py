@@ -13,13 +13,7 @@ from tests.interop.matrix import TABLE
 from tests.interop.oracle import Oracle
 from tests.interop.ours import Ours
 
-FILTERED = {
-    "deduplicate in partitions",
-    "composite key",
-    "deletion vectors",
-    "partial-update",
-    "aggregation of numbers",
-}
+FILTERED = {"deduplicate in partitions", "deletion vectors in one bucket"}
 WE_COMPACT = Order("we write and compact", ("us",), ("us", "us full"))
 
 

@@ -322,3 +322,19 @@ def test_more_buckets(ours: Ours, java: Oracle, tmp_path: Path) -> None:
     both_read([ours, java], tmp_path, KV, rows)
     java.compact(tmp_path, TABLE, full=True)
     both_read([ours, java], tmp_path, KV, rows)
+
+
+def test_not_a_number_as_a_key(ours: Ours, java: Oracle, tmp_path: Path) -> None:
+    """To Java NaN is a key like others, and equal to itself."""
+    fields: Fields = [("k", "DOUBLE"), ("v", "STRING")]
+    nan = float("nan")
+    create(java, tmp_path, fields, ["k"])
+    java.write(tmp_path, TABLE, table(fields, [(nan, "a"), (1.0, "a"), (-0.0, "a"), (float("inf"), "a")]))
+    java.write(tmp_path, TABLE, table(fields, [(nan, "b"), (0.0, "b")]))
+    rows: Rows = [(nan, "b"), (1.0, "a"), (-0.0, "a"), (0.0, "b"), (float("inf"), "a")]
+    both_read([ours, java], tmp_path, fields, rows)
+    ours.compact(tmp_path, TABLE, full=True)
+    both_read([ours, java], tmp_path, fields, rows)
+    java.write(tmp_path, TABLE, table(fields, [(nan, "c"), (-0.0, "c")]))
+    ours.compact(tmp_path, TABLE, full=True)
+    both_read([ours, java], tmp_path, fields, [(nan, "c"), (1.0, "a"), (-0.0, "c"), (0.0, "b"), (float("inf"), "a")])

@@ -172,7 +172,7 @@ def check_sound(table: lakebed.Table) -> None:
     for ranges in spans.values():
         ranges.sort()
         assert all(a[1] < b[0] for a, b in itertools.pairwise(ranges)), "files of a level overlap"
-    names = {entry["file_name"] for entry in files}
-    for entry in index_of(table):
-        assert {vector.file_name for vector in entry.vectors or ()} <= names, "a vector is for a file that is gone"
-        assert Path(table.path, "index", entry.file_name).is_file()
+    live = {entry["file_name"] for entry in files}
+    for index in index_of(table):
+        assert {vector.file_name for vector in index.vectors or ()} <= live, "a vector is for a file that is gone"
+        assert Path(table.path, "index", index.file_name).is_file()

@@ -64,7 +64,7 @@ def wide_values(keys: range, value: str) -> list[Row]:
 def test_everything_becomes_one_file_of_the_highest_level(lake: lakebed.Lake) -> None:
     table = keyed(lake)
     for i in range(4):
-        put(table, {k: i for k in range(i, i + 5)})
+        put(table, dict.fromkeys(range(i, i + 5), i))
     before = current(table)
     made = table.compact(full=True)
     assert made is not None
@@ -127,8 +127,8 @@ def test_a_small_target_makes_several_files(lake: lakebed.Lake) -> None:
     assert {entry["level"] for entry in files} == {5}
     check_sound(table)
     ordered = sorted(files, key=lambda entry: key_of(table, entry["min_key"]))
-    keys = [key for entry in ordered for key in stored(entry)["_KEY_k"].to_pylist()]
-    assert keys == sorted({*range(0, 2000, 2), *range(0, 2000, 3), *range(500, 700)})
+    written = [key for entry in ordered for key in stored(entry)["_KEY_k"].to_pylist()]
+    assert written == sorted({*range(0, 2000, 2), *range(0, 2000, 3), *range(500, 700)})
     assert table.compact(full=True) is None
 
 
@@ -273,7 +273,7 @@ def test_files_of_older_schemas_are_written_anew_in_the_latest(lake: lakebed.Lak
 
 def test_exactly_the_replaced_rows_are_marked(lake: lakebed.Lake) -> None:
     table = keyed(lake, options=VECTORS)
-    put(table, {k: 0 for k in range(0, 100, 2)})
+    put(table, dict.fromkeys(range(0, 100, 2), 0))
     compact_with(table, only(5, 0))
     (bottom,) = names(table)
     put(table, {4: 1, 5: 1, 98: 1})
@@ -286,7 +286,7 @@ def test_exactly_the_replaced_rows_are_marked(lake: lakebed.Lake) -> None:
     (above,) = (found for found in files_of(table) if found["level"] == 4)
     assert stored(above)["_KEY_k"].to_pylist() == [4, 5, 98]
     assert above["delete_row_count"] == 0, "a delete that marked its row has done its work"
-    wanted = {k: 0 for k in range(0, 100, 2)} | {4: 1, 5: 1, 98: 1}
+    wanted = dict.fromkeys(range(0, 100, 2), 0) | {4: 1, 5: 1, 98: 1}
     del wanted[6]
     assert current(table) == dict(sorted(wanted.items()))
     check_sound(table)

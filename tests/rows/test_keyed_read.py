@@ -184,11 +184,11 @@ def test_filters_give_what_filtering_afterwards_gives(lake: lakebed.Lake, data: 
     model = fill(table, data)
     low, high = data.draw(st.integers(-1, 9)), data.draw(st.integers(-1, 9))
     for where, keep in (
-        (f"k >= {low}", lambda k, v: k >= low),
-        (f"v >= {high}", lambda k, v: v is not None and v >= high),
+        (f"k >= {low}", lambda k, _: k >= low),
+        (f"v >= {high}", lambda _, v: v is not None and v >= high),
         (f"k >= {low} AND v < {high}", lambda k, v: k >= low and v is not None and v < high),
         (f"k = {low} OR v = {high}", lambda k, v: k == low or v == high),
-        ("v IS NULL", lambda k, v: v is None),
+        ("v IS NULL", lambda _, v: v is None),
     ):
         shown = current(table, where=where)
         assert shown == {k: v for k, v in model.items() if keep(k, v)}, where
@@ -325,7 +325,9 @@ def test_files_of_several_schemas_are_merged(lake: lakebed.Lake, options: dict[s
     table.compact(full=True)
     table.alter(changes.RenameColumn("k", "key"), changes.AddColumn("n", "INT"))
     table.write(typed(table, [{"key": 1, "v": 10, "n": 100}, {"key": 4, "v": 4, "n": 400}]))
-    table.alter(changes.UpdateColumnType("v", "BIGINT"), changes.RenameColumn("n", "m"), changes.AddColumn("s", "STRING"))
+    table.alter(
+        changes.UpdateColumnType("v", "BIGINT"), changes.RenameColumn("n", "m"), changes.AddColumn("s", "STRING")
+    )
     table.write(typed(table, [{"key": 2, "v": 2**40, "m": None, "s": "new"}, {"key": 5, "v": 5, "m": 500, "s": None}]))
     table.compact()
     if compacted:

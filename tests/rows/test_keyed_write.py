@@ -220,7 +220,7 @@ def test_rows_of_one_key_merge_in_their_order(
 
 def test_a_delete_between_two_rows_of_a_key(lake: lakebed.Lake) -> None:
     table = keyed(lake)
-    rows = [{"k": 1, "v": 1}, {"k": 1, "v": 1}, {"k": 1, "v": 3}, {"k": 2, "v": 1}, {"k": 2, "v": None}]
+    rows: list[Row] = [{"k": k, "v": v} for k, v in ((1, 1), (1, 1), (1, 3), (2, 1), (2, None))]
     table.write(typed(table, rows, ["+I", "-D", "+I", "+I", "-D"]), row_kind="op")
     assert [(row["k"], row["v"], row["_VALUE_KIND"]) for row in read_back(table)] == [(1, 3, 0), (2, None, 3)]
     assert current(table) == {1: 3}
@@ -240,7 +240,9 @@ def test_numbers_go_on_over_commits(lake: lakebed.Lake) -> None:
     table = keyed(lake)
     put(table, {1: 1, 2: 2, 3: 3})
     put(table, {9: 9})
-    table.write(typed(table, pairs({1: 1}) * 3))  # three rows are three numbers, whatever is left of them
+    table.write(
+        typed(table, [*pairs({1: 1}), *pairs({1: 1}), *pairs({1: 1})])
+    )  # three rows are three numbers, whatever is left of them
     put(table, {5: 5})
     assert ranges(table) == {0: [(0, 2), (3, 3), (6, 6), (7, 7)]}
 
@@ -379,7 +381,7 @@ def test_columns_and_field_ids_are_those_of_the_format(lake: lakebed.Lake) -> No
 def test_large_writes_roll_into_files_that_do_not_overlap(lake: lakebed.Lake, size: str) -> None:
     table = keyed(lake, "k INT, v STRING", options={"target-file-size": size})
     count = 60 if size == "1 b" else 5000
-    rows = [{"k": (i * 7919) % count, "v": f"value {i * 104729 % 99991}"} for i in range(count)]
+    rows: list[Row] = [{"k": (i * 7919) % count, "v": f"value {i * 104729 % 99991}"} for i in range(count)]
     table.write(typed(table, rows))
     files = sorted(files_of(table), key=lambda entry: key_of(table, entry["min_key"]))
     assert len(files) > 2

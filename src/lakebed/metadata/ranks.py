@@ -10,10 +10,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
+def sortable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Floating-point numbers as integers that sort as in Java: -0.0 before 0.0, NaN last and equal to itself."""
+    if not pa.types.is_floating(column.type):
+        return column
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    nulls = array.is_null().to_numpy(zero_copy_only=False)
+    values = array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)
+    values[np.isnan(values)] = np.nan
+    bits = values.view(np.int64)
+    return pa.array(np.where(bits < 0, bits ^ np.int64(2**63 - 1), bits), mask=nulls)
+
+
 def ranks_of(columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
     """Dense ranks of rows by their columns, in turn; equal rows have equal ranks, nulls come first."""
     names = [str(i) for i in range(len(columns))]
-    table = pa.table(list(columns), names)
+    table = pa.table([sortable(column) for column in columns], names)
     keys = [(name, "ascending", "at_start") for name in names]
     order = pc.sort_indices(table, sort_keys=keys).to_numpy()
     ordered = table.take(order)

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format.binary_row import text_values, unaligned_words
+from lakebed.metadata.ranks import sortable
 
 I64: TypeAlias = npt.NDArray[np.int64]
 U64: TypeAlias = npt.NDArray[np.uint64]
@@ -40,7 +41,9 @@ class KeyOrder:
 
 
 def order_by_key(keys: Sequence[Column], then_by: Sequence[tuple[Column, str]] = ()) -> KeyOrder:
-    """Sort rows by key; within a key by further columns ("ascending" or "descending", nulls smallest), then as given."""
+    """Sort rows by key; within a key by further columns ("ascending" or "descending", nulls first), then as given."""
+    keys = [sortable(key) for key in keys]
+    then_by = [(sortable(column), direction) for column, direction in then_by]
     count = len(keys[0])
     ranks = _packed([_integers(key) for key in keys])
     if ranks is None:
@@ -135,13 +138,10 @@ def _common_prefix(low: bytes, high: bytes) -> int:
 
 
 def _arrow_order(columns: Sequence[Column], directions: Sequence[str]) -> I64:
-    """A stable sort of rows by Arrow; nulls are smallest."""
+    """A stable sort of rows by Arrow; nulls come first whatever the direction, as in Paimon."""
     names = [str(i) for i in range(len(columns))]
     table = pa.table(list(columns), names)
-    keys = [
-        (name, direction, "at_start" if direction == "ascending" else "at_end")
-        for name, direction in zip(names, directions, strict=True)
-    ]
+    keys = [(name, direction, "at_start") for name, direction in zip(names, directions, strict=True)]
     return np.asarray(pc.sort_indices(table, sort_keys=keys), np.int64)
 
 
