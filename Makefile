@@ -57,6 +57,7 @@ interop: $(VENV)/.dev
 bench: $(VENV)/.dev
 	bash bench/setup.sh
 	.venv-bench/bin/python -m bench
+	.venv-bench/bin/python -m bench.upserts
 
 soak: $(VENV)/.dev
 	LAKEBED_RACE_ROUNDS=20 $(BIN)/python -m pytest tests/races
