@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "lakebed"
 
 # The parts of the package, lowest first; "" is lakebed/__init__.py.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "version", "options", "option_table"),
+    ("errors", "version", "options", "option_table", "option_values"),
     ("format",),
     ("storage",),
     ("metadata",),

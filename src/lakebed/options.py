@@ -20,7 +20,6 @@ lakebed.errors.OptionError: unknown option 'bukcet' in table db.t; did you mean 
 
 from __future__ import annotations
 
-import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,6 +29,16 @@ from typing import Final, TypeAlias, TypeVar
 
 from lakebed.errors import OptionError, UnsupportedError, unknown_name
 from lakebed.option_table import SECTIONS, Kind, Option, Section, Support
+from lakebed.option_values import (
+    LONG_MAX,
+    parse_bool,
+    parse_duration,
+    parse_float,
+    parse_int,
+    parse_list,
+    parse_map,
+    parse_size,
+)
 
 __all__ = [
     "OPTIONS",
@@ -74,144 +83,12 @@ _PREFIXES: Final = tuple(
     )
 )
 
-_INT_MAX: Final = 2**31 - 1
-_LONG_MAX: Final = 2**63 - 1
-_SIZE_UNITS: Final = {
-    unit: 1024**power
-    for power, units in enumerate(
-        (
-            ("", "b", "bytes"),
-            ("k", "kb", "kibibytes"),
-            ("m", "mb", "mebibytes"),
-            ("g", "gb", "gibibytes"),
-            ("t", "tb", "tebibytes"),
-        )
-    )
-    for unit in units
-}
-_NANOS: Final = {
-    unit: nanos
-    for units, nanos in (
-        (("ns", "nano", "nanos", "nanosecond", "nanoseconds"), 1),
-        (("µs", "micro", "micros", "microsecond", "microseconds"), 10**3),
-        (("", "ms", "milli", "millis", "millisecond", "milliseconds"), 10**6),
-        (("s", "sec", "secs", "second", "seconds"), 10**9),
-        (("min", "m", "minute", "minutes"), 60 * 10**9),
-        (("h", "hour", "hours"), 3600 * 10**9),
-        (("d", "day", "days"), 86400 * 10**9),
-    )
-    for unit in units
-}
-_AMOUNT: Final = re.compile(r"\s*([0-9]+)\s*(\S*)\s*")
 _TARGET_FILE_SIZE: Final = {True: 128 * 1024**2, False: 256 * 1024**2}
-
-
-# Parsers of Paimon's value syntax. They raise ValueError with what is allowed; _parse adds option and value.
-
-
-def parse_bool(text: str) -> bool:
-    """``true`` or ``false``, in any case."""
-    try:
-        return {"true": True, "false": False}[text.lower()]
-    except KeyError:
-        raise ValueError("true or false") from None
-
-
-def parse_int(text: str, limit: int = _INT_MAX) -> int:
-    """A whole number that fits into 32 bits, or into what ``limit`` says."""
-    if re.fullmatch(r"[+-]?[0-9]+", text) and -limit - 1 <= int(text) <= limit:
-        return int(text)
-    raise ValueError(f"a whole number of {limit.bit_length() + 1} bits")
-
-
-def parse_float(text: str) -> float:
-    """A finite number."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError("a number")
-    return number
-
-
-def parse_size(text: str) -> int:
-    """Bytes, from a number and a unit of 1024s; a number alone is bytes.
-
-    >>> parse_size("8mb"), parse_size("1 G"), parse_size("500")
-    (8388608, 1073741824, 500)
-    """
-    return _amount(text, _SIZE_UNITS, "a size such as 128 mb (units b, kb, mb, gb, tb)")
-
-
-def parse_duration(text: str) -> float:
-    """Seconds, from a number and a unit; a number alone is milliseconds.
-
-    >>> parse_duration("1 h"), parse_duration("2days"), parse_duration("10")
-    (3600.0, 172800.0, 0.01)
-    """
-    return _amount(text, _NANOS, "a duration such as 10 s (units d, h, min, s, ms, µs, ns)") / 10**9
-
-
-def _amount(text: str, units: Mapping[str, int], allowed: str) -> int:
-    match = _AMOUNT.fullmatch(text)
-    factor = units.get(match[2].lower()) if match else None
-    if match is None or factor is None:
-        raise ValueError(allowed)
-    amount = int(match[1]) * factor
-    # Durations count nanoseconds here, but Paimon counts seconds in its 64 bits.
-    if amount > _LONG_MAX * (10**9 if units is _NANOS else 1) or int(match[1]) > _LONG_MAX:
-        raise ValueError(f"{allowed} that fits into 64 bits")
-    return amount
-
-
-def parse_list(text: str) -> tuple[str, ...]:
-    """Texts between commas, not trimmed; commas at the end do not count.
-
-    >>> parse_list("a,b"), parse_list("a, b,"), parse_list("")
-    (('a', 'b'), ('a', ' b'), ())
-    """
-    parts = text.split(",")
-    while parts and not parts[-1]:
-        parts.pop()
-    return tuple(parts)
-
-
-def parse_map(text: str) -> dict[str, str]:
-    """Entries such as ``0:lz4,1:zstd``; an entry, key or value with a separator in it stands in single quotes.
-
-    >>> parse_map("0:lz4, 1 : zstd"), parse_map("'a:x,y'"), parse_map("a:'it''s'")
-    ({'0': 'lz4', '1': 'zstd'}, {'a': 'x,y'}, {'a': "it's"})
-    """
-    entries: dict[str, str] = {}
-    for entry in _split(text, ","):
-        pair = _split(entry, ":")
-        if len(pair) != 2 or pair[0] in entries:
-            raise ValueError("a map such as 0:zstd,1:lz4 with each key once")
-        entries[pair[0]] = pair[1]
-    return entries
-
-
-def _split(text: str, separator: str) -> list[str]:
-    """Trimmed texts between separators; quotes around a text are taken off, empty texts left out."""
-    token = re.compile(rf"\s*(?:'((?:[^']|'')*)'|([^{separator}]*?))\s*(?:{separator}|$)")
-    parts, position = [], 0
-    while position < len(text):
-        match = token.match(text, position)
-        if match is None or (match[1] is None and match[2].startswith("'")):
-            raise ValueError("a map such as 0:zstd,1:lz4 with quotes around whole texts")
-        if match[1] is not None:
-            parts.append(match[1].replace("''", "'"))
-        elif match[2]:
-            parts.append(match[2])
-        position = match.end()
-    return parts
-
 
 _PARSERS: Final[Mapping[Kind, Callable[[str], Value]]] = {
     Kind.BOOL: parse_bool,
     Kind.INT: parse_int,
-    Kind.LONG: lambda text: parse_int(text, _LONG_MAX),
+    Kind.LONG: lambda text: parse_int(text, LONG_MAX),
     Kind.FLOAT: parse_float,
     Kind.SIZE: parse_size,
     Kind.TIME: parse_duration,

@@ -40,7 +40,7 @@ ORDERS = [
 def play_keyed(
     case: Keyed, order: Order, sides: Mapping[str, Actor], readers: Sequence[Actor], warehouse: Path
 ) -> None:
-    """All readers agree after every step and every compaction, and find the expected rows in the end."""
+    """All readers agree after every step, compacted or not, and find the expected rows in the end."""
     maker = sides[order.writers[0]]
     maker.create_table(
         warehouse, TABLE, case.fields, case.partition_by, primary_keys=case.keys, options=case.table_options
@@ -50,13 +50,13 @@ def play_keyed(
     for i, step in enumerate(case.steps):
         writer = order.writers[i % len(order.writers)]
         fields = take(step, sides[writer], fields, warehouse)
-        views = agree(case, readers, fields, warehouse, f"after step {i} by {writer}")
+        when = f"after step {i} by {writer}"
         if order.compactors and (i % 2 or i == len(case.steps) - 1):
             who, *full = order.compactors[compactions % len(order.compactors)].split()
             sides[who].compact(warehouse, TABLE, full=bool(full))
             compactions += 1
-            when = f"after step {i} and a compaction by {who} {' '.join(full)}"
-            views = agree(case, readers, fields, warehouse, when)
+            when += f" and a compaction by {who} {' '.join(full)}"
+        views = agree(case, readers, fields, warehouse, when)
     want = shown(case, table(case.end_fields, case.rows), case.end_fields)
     assert all(found == want for found in views.values()), f"found {views} and not {want}"
 

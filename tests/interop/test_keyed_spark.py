@@ -17,7 +17,7 @@ FILTERED = {"deduplicate in partitions", "deletion vectors in one bucket"}
 WE_COMPACT = Order("we write and compact", ("us",), ("us", "us full"))
 
 
-@pytest.mark.parametrize("case", [*KEYS, *KEYED], ids=lambda c: c.name)
+@pytest.mark.parametrize("case", [*KEYS[::2], *KEYED], ids=lambda c: c.name)
 def test_spark_reads(case: Keyed, ours: Ours, spark: Oracle, tmp_path: Path) -> None:
     if "spark" in case.cannot:
         pytest.skip(case.cannot["spark"])

@@ -107,7 +107,9 @@ class KeyedWriter:
             return kinds
         where = f"table {self._layout.store.name}"
         if name not in table.column_names:
-            raise OptionError("option 'rowkind.field': " + unknown_name("column", name, table.column_names, where=where))
+            raise OptionError(
+                "option 'rowkind.field': " + unknown_name("column", name, table.column_names, where=where)
+            )
         return _kinds_of(table, name, where)
 
     def _write_conformed(self, table: pa.Table, kinds: Kinds) -> None:
