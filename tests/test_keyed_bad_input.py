@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -169,11 +170,6 @@ BAD_ROWS: dict[str, tuple[dict[str, str], Callable[[lakebed.Table], Any], tuple[
         lambda t: t.write(with_kinds(t, pa.array(["+I", "+I"]))),
         ("unknown column 'op'",),
     ),
-    "rowkind.field of numbers": (
-        {"rowkind.field": "v"},
-        lambda t: t.write(typed(t, pairs({1: 1}))),
-        ("column 'v'", "int32", "as text"),
-    ),
     "-D for first-row": (
         {"merge-engine": "first-row"},
         lambda t: t.write(with_kinds(t, pa.array(["+I", "-D"])), row_kind="op"),
@@ -214,9 +210,25 @@ def test_rows_that_cannot_be_written(lake: lakebed.Lake, case: str, filled: bool
     assert current(table) == before
 
 
+def somebody_elses(table: lakebed.Table, lake: lakebed.Lake, options: dict[str, str]) -> lakebed.Table:
+    """The same table with options that our own CREATE would have refused."""
+    path = Path(table.path) / "schema" / "schema-0"
+    schema = json.loads(path.read_text())
+    schema["options"].update(options)
+    path.write_text(json.dumps(schema))
+    found: lakebed.Table = lake.table(table.name)
+    return found
+
+
+def test_a_rowkind_field_of_numbers(lake: lakebed.Lake) -> None:
+    table = somebody_elses(keyed(lake), lake, {"rowkind.field": "v"})
+    refused(table.path, lambda: table.write(typed(table, pairs({1: 1}))), DataError, "column 'v'", "int32", "as text")
+
+
 def test_an_unknown_rowkind_field(lake: lakebed.Lake) -> None:
     """A table of somebody else, perhaps: it can be read, and written where kinds are given."""
-    table = keyed(lake, options={"rowkind.field": "op"})
+    table = somebody_elses(keyed(lake), lake, {"rowkind.field": "op"})
+    assert current(table) == {}
     refused(
         table.path,
         lambda: table.write(typed(table, pairs({1: 1}))),
@@ -318,3 +330,40 @@ def test_a_damaged_index_file_is_named(lake: lakebed.Lake) -> None:
     table._store.storage.delete(f"{table.path}/index/{victim.name}")
     for act in (lambda: table.compact(full=True), lambda: table.scan().to_arrow()):
         refused(table.path, act, NotFoundError, victim.name)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (changes.SetOption("fields.v.aggregate-function", "median"), "median"),
+        (changes.SetOption("sequence.field", "nowhere"), "nowhere"),
+    ],
+)
+def test_an_alter_that_would_make_the_table_unreadable_is_refused(
+    tmp_path: Path, change: changes.SetOption, words: str
+) -> None:
+    lake = lakebed.connect(tmp_path)
+    lake.create_database("db")
+    options = {"bucket": 1, "merge-engine": "aggregation"}
+    table = lake.create_table("db.t", "k INT, v INT", primary_key=["k"], options=options)
+    with pytest.raises(lakebed.LakebedError, match=words):
+        table.alter(change)
+    assert dict(table.options) == {"bucket": "1", "merge-engine": "aggregation"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"rowkind.field": "nowhere"}, "unknown column 'nowhere'"),
+        ({"rowkind.field": "v"}, "must be a text column"),
+        ({"merge-engine": "first-row", "deletion-vectors.enabled": True}, "first-row"),
+        ({"num-levels": 1}, "at least 2"),
+        ({"num-sorted-run.compaction-trigger": 0}, "at least 1"),
+    ],
+)
+def test_options_that_cannot_work_are_refused_at_create(tmp_path: Path, options: dict[str, object], words: str) -> None:
+    lake = lakebed.connect(tmp_path)
+    lake.create_database("db")
+    with pytest.raises(lakebed.OptionError, match=words):
+        lake.create_table("db.t", "k INT, v INT", primary_key=["k"], options={"bucket": 1, **options})
+    assert lake.tables("db") == []

@@ -10,6 +10,7 @@ import pytest
 from tests.metadata.stores import Interrupted, check_tidy
 from tests.rows.keyed_tables import (
     VECTORS,
+    check_no_orphans,
     check_sound,
     compact_with,
     current,
@@ -257,7 +258,7 @@ def test_a_compaction_gives_way_to_whoever_took_its_files(
     assert current(table) == state[1]
     check_sound(table)
     check_tidy(table.path)
-    assert {entry["file_name"] for entry in files_of(table)} <= {name.rsplit("/", 1)[-1] for name in after}
+    check_no_orphans(table)
 
 
 @pytest.mark.parametrize("vectors", [False, True], ids=["plain", "vectors"])
@@ -305,6 +306,7 @@ def lost(table: lakebed.Table, plan: tuple[Compactor, Commit], words: str, shown
     compactor.abort()
     check_sound(table)
     check_tidy(table.path)
+    check_no_orphans(table)
     table.compact(full=True)
     assert current(table) == dict.fromkeys(range(10), 0) | {9: 9} | shown
     assert marked(table) == {}
@@ -359,6 +361,7 @@ def test_rows_are_seen_even_if_another_compaction_was_faster(lake: lakebed.Lake)
     assert racing(table, lambda: None, lambda: put(table, {3: 3})).write(typed(table, pairs({4: 4}))) is not None
     assert current(table) == {1: 1, 2: 2, 3: 3, 4: 4}
     check_tidy(table.path)
+    check_no_orphans(table)
 
 
 def test_an_overwrite_beside_writes_takes_them_along(lake: lakebed.Lake) -> None:

@@ -21,7 +21,7 @@ from lakebed.metadata.store import TableStore
 from lakebed.options import check_new, normalise
 from lakebed.storage import LocalStorage, Storage
 from lakebed.system_tables import SystemTable
-from lakebed.table import Table, check_buckets, check_keyed
+from lakebed.table import Table, check_buckets, check_new_keyed
 
 _DATABASE_SUFFIX: Final = ".db"
 _BRANCH_MARK: Final = "branch_"
@@ -170,7 +170,7 @@ class Lake:
             time_millis=time.time_ns() // 1_000_000,
         )
         check_buckets(made, f"table {parsed}")
-        check_keyed(made, f"table {parsed}")
+        check_new_keyed(made, f"table {parsed}")
         store = self._store(parsed)
         if not store.schemas.ids() and store.schemas.create(made):
             return Table(store)

@@ -19,7 +19,7 @@ from lakebed.format.evolution import AddColumn, SetOption, UpdateColumnType, app
 from lakebed.format.evolution import Change as SchemaChange
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.types import DataType
+from lakebed.format.types import STRING_ROOTS, Atomic, DataType
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compact as compact_table
 from lakebed.operations.delete import delete_from_append_table, delete_from_keyed_table
@@ -212,6 +212,7 @@ class Table:
             changed = apply_changes(current, plain, time_millis=now, has_snapshots=has_snapshots)
             if changed.options != current.options:
                 check_buckets(changed, where)
+            check_new_keyed(changed, where)
             return changed
 
         return self._store.schemas.change(derive)
@@ -245,6 +246,9 @@ def check_keyed(schema: TableSchema, where: str) -> None:
     if not schema.primary_keys:
         return
     MergeSpec.of(schema)
+    options = TableOptions(schema.options)
+    if options.deletion_vectors_enabled and options.get("merge-engine") == "first-row":
+        raise OptionError(f"{where}: the first-row engine deletes nothing, so leave out 'deletion-vectors.enabled'")
     outside = [key for key in schema.partition_keys if key not in schema.primary_keys]
     if outside:
         raise SchemaError(
@@ -256,11 +260,24 @@ def check_keyed(schema: TableSchema, where: str) -> None:
         raise OptionError(
             f"{where}: bucket-key column {foreign[0]!r} is not in the primary key, so keys would be split"
         )
-    if TableOptions(schema.options).bucket <= 0:
+    if options.bucket <= 0:
         raise UnsupportedError(
             f"{where} has a primary key and no fixed number of buckets; dynamic buckets are not supported yet. "
             "Set 'bucket' to a positive number when creating it"
         )
+
+
+def check_new_keyed(schema: TableSchema, where: str) -> None:
+    """What must hold of a primary-key table that we make or change; one of somebody else may still be read without it."""
+    check_keyed(schema, where)
+    name = schema.options.get("rowkind.field")
+    if name is None:
+        return
+    if name not in schema.field_names:
+        raise OptionError("option rowkind.field: " + unknown_name("column", name, schema.field_names, where=where))
+    kind = schema.field(name).type
+    if not isinstance(kind, Atomic) or kind.root not in STRING_ROOTS:
+        raise OptionError(f"{where}: rowkind.field {name!r} is {kind}; it must be a text column with +I, -U, +U or -D")
 
 
 def check_buckets(schema: TableSchema, where: str) -> None:

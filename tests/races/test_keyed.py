@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.metadata.stores import check_tidy, files_below
+from tests.metadata.stores import check_tidy
 from tests.races import keyed_workers
 from tests.races.crew import together
 from tests.races.keyed_workers import Write
-from tests.rows.keyed_tables import check_sound, entries_of, index_of
+from tests.rows.keyed_tables import check_no_orphans, check_sound, entries_of
 
 from lakebed import Table, connect
 from lakebed.format.snapshot import CommitKind
@@ -58,18 +58,9 @@ def check_files(table: Table) -> None:
     """Everything that any snapshot refers to is there, and nothing else."""
     check_sound(table)
     check_tidy(table.path)
-    files: set[str] = set()
-    indexes: set[str] = set()
+    check_no_orphans(table)
     for snapshot in table.snapshots():
-        entries = entries_of(table, snapshot)
-        files |= set(entries["file_name"].to_pylist())
-        assert snapshot.total_record_count == sum(entries["row_count"].to_pylist())
-        index = table._store.manifests.read_index(snapshot.index_manifest)
-        indexes |= {entry.file_name for entry in index}
-    there = files_below(table.path)
-    assert {name.rsplit("/", 1)[-1] for name in there if name.endswith(".parquet")} == files
-    assert {name.removeprefix("index/") for name in there if name.startswith("index/")} == indexes
-    assert {entry.file_name for entry in index_of(table)} <= indexes
+        assert snapshot.total_record_count == sum(entries_of(table, snapshot)["row_count"].to_pylist())
 
 
 def test_every_writer_finds_its_own_rows(table: Table) -> None:

@@ -176,3 +176,14 @@ def check_sound(table: lakebed.Table) -> None:
     for index in index_of(table):
         assert {vector.file_name for vector in index.vectors or ()} <= live, "a vector is for a file that is gone"
         assert Path(table.path, "index", index.file_name).is_file()
+
+
+def check_no_orphans(table: lakebed.Table) -> None:
+    """The data and index files that are there are exactly those of the snapshots."""
+    files: set[str] = set()
+    indexes: set[str] = set()
+    for snapshot in table.snapshots():
+        files |= set(entries_of(table, snapshot)["file_name"].to_pylist())
+        indexes |= {entry.file_name for entry in table._store.manifests.read_index(snapshot.index_manifest)}
+    assert {path.name for path in Path(table.path).rglob("*.parquet")} == files
+    assert {path.name for path in Path(table.path, "index").glob("*")} == indexes
