@@ -96,6 +96,32 @@ def test_audit_log_and_read_optimised(maker: str, ours: Ours, java: Oracle, tmp_
             assert comparable(system(tmp_path, name), fields) == its, name
 
 
+# --- levels --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("writers", ["us", "java", "us java"])
+def test_deletes_above_a_large_old_file(writers: str, ours: Ours, java: Oracle, tmp_path: Path) -> None:
+    """Compacted into a middle level, deletes must stay: what they delete lies below."""
+    sides: list[Actor] = [ours if name == "us" else java for name in writers.split()]
+    create(ours, tmp_path, KVN, ["k"], bucket="1")
+    model: dict[int, tuple[Any, ...]] = {k: (k, f"{k * 7919:x}" * 9, k * 104729) for k in range(3000)}
+    java.write(tmp_path, TABLE, table(KVN, list(model.values())))
+    java.compact(tmp_path, TABLE, full=True)
+    for i in range(6):
+        rows: Rows = [("-D", i * 10, None, None), ("-D", 2999 - i, None, None), (i * 10 + 1, f"round {i}", i)]
+        sides[i % len(sides)].write(tmp_path, TABLE, keyed_table(KVN, rows), row_kind=OP)
+        model |= {i * 10 + 1: (i * 10 + 1, f"round {i}", i)}
+        model = {key: row for key, row in model.items() if key not in {i * 10, 2999 - i}}
+        both_read([ours, java], tmp_path, KVN, list(model.values()), f"after round {i}")
+    files = system(tmp_path, "files").to_pylist()
+    assert any(0 < f["level"] < 3 and f["deleteRowCount"] for f in files), (
+        "deletes in a middle level are what is tested"
+    )
+    for side in (java, ours):
+        side.compact(tmp_path, TABLE, full=True)
+        both_read([ours, java], tmp_path, KVN, list(model.values()), f"after a full compaction by {side.name}")
+
+
 # --- deletion vectors ----------------------------------------------------------------------------------------------
 
 
