@@ -130,4 +130,5 @@ def _small(system: System, commits: int) -> Result:
 
 
 if __name__ == "__main__":
-    print(json.dumps(run(json.loads(sys.argv[1]))))
+    print(json.dumps(run(json.loads(sys.argv[1]))), flush=True)
+    os._exit(0)  # the threads of some systems abort now and then when the interpreter shuts down; that is not measured

@@ -32,6 +32,7 @@ from lakebed.rows.read import DeletedRows
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 SYSTEM_SCHEMA: Final = pa.schema([pa.field(SEQUENCE_COLUMN, pa.int64()), pa.field(KIND_COLUMN, pa.int8())])
+SYSTEM_COLUMNS: Final = tuple(SYSTEM_SCHEMA.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +69,18 @@ class _Head:
 
 @dataclass(frozen=True)
 class Merger:
-    """Merges files of one table for some columns. ``condition`` is tested before the merge and so is about keys only."""
+    """Merges files of one table for some columns. ``condition`` is tested before the merge and so is about keys only.
+
+    Without ``with_sequences`` the result may lack sequence numbers: they are not read where the order of files tells which
+    version is newer.
+    """
 
     store: TableStore
     schema: TableSchema
     columns: tuple[Field, ...]
     condition: pred.Node | None = None
     deleted: DeletedRows = field(default_factory=DeletedRows)
+    with_sequences: bool = True
 
     @cached_property
     def spec(self) -> MergeSpec:
@@ -83,6 +89,10 @@ class Merger:
     @cached_property
     def keys(self) -> tuple[Field, ...]:
         return self.schema.select(self.schema.trimmed_primary_key)
+
+    def _system_columns(self, sources: Sequence[Source]) -> Sequence[str]:
+        by_files = self.spec.picks_rows and not self.spec.sequence_fields and _in_sequence(sources)
+        return (KIND_COLUMN,) if by_files and not self.with_sequences else SYSTEM_COLUMNS
 
     def merge(self, sources: Sequence[Source], budget: int) -> Iterator[Piece]:
         """Merge files, oldest first; in pieces of the key range if they are larger than the budget in bytes."""
@@ -94,7 +104,7 @@ class Merger:
     def _key_ranges(self, sources: Sequence[Source], count: int) -> Iterator[pred.Node]:
         """Ranges of the first key column that split the rows about evenly."""
         first = self.keys[0]
-        column = pa.concat_tables([self.read(source, (first,), None, system=False) for source in sources])[first.name]
+        column = pa.concat_tables([self.read(source, (first,), None, system=()) for source in sources])[first.name]
         if not len(column):  # every row is marked as deleted
             return
         order = pc.sort_indices(column)
@@ -104,7 +114,8 @@ class Merger:
             yield pred.conjunction(pred.Compare(first.name, op, cut) for op, cut in bounds if cut is not None)
 
     def _merge_range(self, sources: Sequence[Source], rows: pred.Node | None) -> Piece:
-        heads = [self._head(source, rows) for source in sources]
+        system = self._system_columns(sources)
+        heads = [self._head(source, rows, system) for source in sources]
         head = pa.concat_tables([part.table for part in heads])
         order = self._order(head, sources)
         below = np.concatenate([np.full(len(part.table), part.source.below) for part in heads])
@@ -133,7 +144,7 @@ class Merger:
         if self.spec.engine == "first-row":
             chosen &= ~below  # the key is known below, and its first row stays there
         rest = tuple(column for column in self.columns if column.name not in head.column_names)
-        names = [*(column.name for column in self.columns), SEQUENCE_COLUMN, KIND_COLUMN]
+        names = [*(column.name for column in self.columns), *(n for n in SYSTEM_COLUMNS if n in head.column_names)]
         tables, start = [], 0
         for part in heads:
             mask = chosen[start : start + len(part.table)]
@@ -145,7 +156,7 @@ class Merger:
                 **{c.name: field_to_arrow(c).type for c in self.columns},
                 **dict(zip(SYSTEM_SCHEMA.names, SYSTEM_SCHEMA.types, strict=True)),
             }
-            return pa.schema(list(types.items())).empty_table()
+            return pa.schema([(name, types[name]) for name in names]).empty_table()
         return pa.concat_tables(tables)
 
     def _combine(self, heads: Sequence[_Head], head: pa.Table, order: KeyOrder, rows: pred.Node | None) -> pa.Table:
@@ -159,11 +170,11 @@ class Merger:
 
     # -------------------------------------------------------------------------------------------------- reading
 
-    def _head(self, source: Source, rows: pred.Node | None) -> _Head:
+    def _head(self, source: Source, rows: pred.Node | None, system: Sequence[str]) -> _Head:
         names = dict.fromkeys((*self.schema.trimmed_primary_key, *self.spec.sequence_fields))
         fields = self.schema.select(tuple(names))
         if not source.below:
-            return _Head(source, self.read(source, fields, rows))
+            return _Head(source, self.read(source, fields, rows, system=system))
         table, positions = self._numbered(source, fields, rows)
         return _Head(source, table, positions)
 
@@ -173,9 +184,9 @@ class Merger:
             return head.table
         source = head.source
         if head.positions is None:
-            more = self.read(source, fields, rows, system=False)
+            more = self.read(source, fields, rows, system=())
         else:
-            more = self._physical(source, fields, None, system=False).take(pa.array(head.positions))
+            more = self._physical(source, fields, None, system=()).take(pa.array(head.positions))
         table = head.table
         for column in fields:
             table = table.append_column(column.name, more[column.name])
@@ -195,7 +206,12 @@ class Merger:
         return table.filter(pa.array(keep)), np.flatnonzero(keep)
 
     def read(
-        self, source: Source, fields: tuple[Field, ...], rows: pred.Node | None, *, system: bool = True
+        self,
+        source: Source,
+        fields: tuple[Field, ...],
+        rows: pred.Node | None,
+        *,
+        system: Sequence[str] = SYSTEM_COLUMNS,
     ) -> pa.Table:
         """Columns of one file as the query names them, without deleted rows and without rows that fail the condition."""
         gone = self.deleted.positions(self.store, source.partition, source.file_name)
@@ -206,10 +222,15 @@ class Merger:
         table = without_rows(self._physical(source, needed, None, system=system), gone, source.path)
         if rows is not None:
             table = table.filter(pa.array(pred.matches_rows(rows, table)))
-        return table.select([*(column.name for column in fields), *(SYSTEM_SCHEMA.names if system else ())])
+        return table.select([*(column.name for column in fields), *system])
 
     def _physical(
-        self, source: Source, fields: tuple[Field, ...], rows: pred.Node | None, *, system: bool = True
+        self,
+        source: Source,
+        fields: tuple[Field, ...],
+        rows: pred.Node | None,
+        *,
+        system: Sequence[str] = SYSTEM_COLUMNS,
     ) -> pa.Table:
         """Rows of a file by its own columns; a condition that the file cannot answer is tested afterwards."""
         file_schema = self.store.schemas.get(source.schema_id)
@@ -218,16 +239,16 @@ class Merger:
         extra = () if rows is None or decides else pred.columns(rows) - {column.name for column in fields}
         needed = (*fields, *(column for column in self.schema.fields if column.name in extra))
         present = [by_id[column.id] for column in needed if column.id in by_id]
-        names = [column.name for column in present] + (SYSTEM_SCHEMA.names if system else [])
+        names = [column.name for column in present] + list(system)
         arrow = pa.schema([field_to_arrow(column).with_nullable(True) for column in file_schema.fields])
         stored = pa.schema([*arrow, *SYSTEM_SCHEMA])
         table = read_parquet(self.store.storage, [source.path], stored, names, pushed)
         evolved = evolve(table, present, needed, where=f"table {self.store.name}")
-        for name in SYSTEM_SCHEMA.names if system else ():
+        for name in system:
             evolved = evolved.append_column(name, table[name])
         if rows is not None and not decides:
             evolved = evolved.filter(pa.array(pred.matches_rows(rows, evolved)))
-        return evolved.select([*(column.name for column in fields), *(SYSTEM_SCHEMA.names if system else ())])
+        return evolved.select([*(column.name for column in fields), *system])
 
 
 def _in_sequence(sources: Sequence[Source]) -> bool:

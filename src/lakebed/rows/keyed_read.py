@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakebed.format import predicate as pred
 from lakebed.format.schema import TableSchema
@@ -190,11 +190,13 @@ class KeyedReader:
             return
         wanted = self._wanted()
         if job.merge:
-            pieces: Iterator[pa.Table] = (p.rows for p in self._merger(wanted).merge(job.sources, self.budget))
+            merger = replace(self._merger(wanted), with_sequences=False)
+            pieces: Iterator[pa.Table] = (piece.rows for piece in merger.merge(job.sources, self.budget))
         else:
             pieces = iter([self._merger(wanted).read(job.sources[0], wanted, self.predicate)])
         for rows in pieces:
-            live = rows.filter(pc.invert(pc.is_in(rows[KIND_COLUMN], pa.array(RETRACTIONS, pa.int8()))))
+            gone = np.isin(rows[KIND_COLUMN].to_numpy(), RETRACTIONS)
+            live = rows.filter(pa.array(~gone)) if gone.any() else rows
             yield live if self.predicate is None else live.filter(pa.array(pred.matches_rows(self.predicate, live)))
 
     @property
