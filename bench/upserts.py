@@ -235,7 +235,7 @@ def report(found: dict[str, dict[str, Any]]) -> str:
                 "" if total is None else f"{peak / 1e6:.0f} MB",
                 f"{read['seconds']:.2f}",
                 "" if limit is None else f"{read['seconds'] / limit:.1f}",
-                f"{(read['peak_bytes'] - read['base_bytes']) / 1e6:.0f} MB",
+                f"{max(one['peak_bytes'] - one['base_bytes'] for one in results['reads']) / 1e6:.0f} MB",
                 f"{read['rows']:,}",
             ]
         )
