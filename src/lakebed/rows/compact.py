@@ -34,8 +34,9 @@ from lakebed.metadata.levels import (
     plan_unit,
 )
 from lakebed.metadata.scan import partition_table
-from lakebed.rows.data_file import KIND_COLUMN, RETRACTIONS, FileLayout, FilePlace, RollingFiles
+from lakebed.rows.data_file import RETRACTIONS, FileLayout, FilePlace, RollingFiles
 from lakebed.rows.keyed_read import KeyedReader
+from lakebed.rows.merge import KIND_COLUMN
 from lakebed.rows.order import order_by_key
 
 Pick = Callable[[Sequence[LevelFile], CompactionOptions], CompactUnit | None]

@@ -37,10 +37,9 @@ from lakebed.format.stats import (
 from lakebed.format.types import Atomic, Field, not_null
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
+from lakebed.rows.merge import KIND_COLUMN, SEQUENCE_COLUMN
 from lakebed.storage import explained
 
-SEQUENCE_COLUMN: Final = "_SEQUENCE_NUMBER"
-KIND_COLUMN: Final = "_VALUE_KIND"
 RETRACTIONS: Final = (1, 3)  # -U and -D
 _KEY_ID: Final = (2**31 - 1) // 2
 _SEQUENCE_FIELD: Final = Field(2**31 - 2, SEQUENCE_COLUMN, Atomic("BIGINT", nullable=False))

@@ -22,9 +22,8 @@ from lakebed.format import predicate as pred
 from lakebed.format.schema import TableSchema
 from lakebed.format.types import Field, field_to_arrow
 from lakebed.metadata.store import TableStore
-from lakebed.rows.data_file import KIND_COLUMN, SEQUENCE_COLUMN
 from lakebed.rows.evolve import evolve
-from lakebed.rows.merge import MergeSpec, SortedRows, merge_rows, pick_rows
+from lakebed.rows.merge import KIND_COLUMN, SEQUENCE_COLUMN, MergeSpec, SortedRows, merge_rows, pick_rows
 from lakebed.rows.order import KeyOrder, order_by_key
 from lakebed.rows.parquet import pushed_condition, read_parquet, without_rows
 from lakebed.rows.read import DeletedRows

@@ -21,9 +21,9 @@ from lakebed.format.types import Field, field_to_arrow
 from lakebed.metadata.levels import LevelFile, by_bucket, level_files, oldest_first, sections
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
-from lakebed.rows.data_file import KIND_COLUMN, RETRACTIONS
+from lakebed.rows.data_file import RETRACTIONS
 from lakebed.rows.keyed_merge import SYSTEM_SCHEMA, Merger, Piece, Source
-from lakebed.rows.merge import MergeSpec
+from lakebed.rows.merge import KIND_COLUMN, MergeSpec
 from lakebed.rows.read import DeletedRows, FileReader, data_file_paths
 
 MERGE_BUDGET: Final = 512 * 1024 * 1024

@@ -24,8 +24,10 @@ from lakebed.format.binary_row import encode_row
 from lakebed.format.manifest import NO_ENTRIES, entries_from_rows
 from lakebed.format.types import Field
 from lakebed.rows.conform import conform, portions
-from lakebed.rows.data_file import KIND_COLUMN, SEQUENCE_COLUMN, FileLayout, FilePlace, RollingFiles
+from lakebed.rows.data_file import FileLayout, FilePlace, RollingFiles
 from lakebed.rows.merge import (
+    KIND_COLUMN,
+    SEQUENCE_COLUMN,
     MergeSpec,
     SortedRows,
     check_kinds,

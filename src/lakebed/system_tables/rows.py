@@ -11,9 +11,8 @@ from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compaction_options
 from lakebed.options import TableOptions
-from lakebed.rows.data_file import KIND_COLUMN
 from lakebed.rows.keyed_read import KeyedReader
-from lakebed.rows.merge import ROW_KINDS
+from lakebed.rows.merge import KIND_COLUMN, ROW_KINDS
 from lakebed.rows.read import DeletedRows, FileReader
 
 
