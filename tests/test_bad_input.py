@@ -596,7 +596,7 @@ def test_a_full_disk(template: Path, tmp_path: Path) -> None:
 def test_a_writer_that_gives_up(table: lakebed.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a limit on retries, a commit that always loses leaves nothing behind."""
     table.alter(changes.SetOption("commit.max-retries", "2"), changes.SetOption("commit.max-retry-wait", "1 ms"))
-    monkeypatch.setattr(table._store.snapshots, "create", lambda _: False)
+    monkeypatch.setattr(table._store.snapshots, "create", lambda *_: False)
     refused(
         table.path, lambda: table.write(GOOD), CommitConflictError, "gave up after 3 attempts", "Nothing was committed"
     )

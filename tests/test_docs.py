@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -11,16 +12,37 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-def python_blocks(page: Path) -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```$", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """The examples of a page that run, in order: language and text."""
+    return re.findall(r"^```(python|console)\n(.*?)^```$", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.name)
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    for name in ("LAKEBED_WAREHOUSE", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
     names: dict[str, object] = {}
-    for block in python_blocks(page):
-        exec(compile(block, str(page), "exec"), names)
+    for language, block in blocks(page):
+        if language == "python":
+            exec(compile(block, str(page), "exec"), names)
+        else:
+            run_console(block)
+
+
+def run_console(block: str) -> None:
+    """Run each ``$ lakebed`` line and compare with what is shown below it; ``...`` stands for anything, alone for any lines."""
+    from typer.testing import CliRunner
+
+    from lakebed.cli import app
+
+    for command, shown in re.findall(r"^\$ lakebed (.*)\n((?:(?!\$ ).*\n)*)", block, flags=re.MULTILINE):
+        result = CliRunner().invoke(app, shlex.split(command))
+        assert (result.exit_code == 0) != shown.startswith("error:"), f"{command}\n{result.output}"
+        found = "".join(f"{line.rstrip()}\n" for line in result.output.splitlines())
+        lines = (".*".join(map(re.escape, line.split("..."))) for line in shown.splitlines())
+        pattern = "".join("(?:.*\n)*" if line == ".*" else f"{line}\n" for line in lines)
+        assert re.fullmatch(pattern, found), f"$ lakebed {command}\n{found}"
 
 
 def test_readme_says_what_the_error_says(tmp_path: Path) -> None:
@@ -44,3 +66,10 @@ def test_named_make_targets_exist(page: Path) -> None:
     targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     for name in re.findall(r"(?:`|^)make (\w+)", page.read_text(), flags=re.MULTILINE):
         assert name in targets, f"{page.name} names make {name}"
+
+
+def test_the_exit_codes_are_those_of_the_command_line() -> None:
+    from lakebed.cli.session import EXIT_CODES
+
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", (ROOT / "docs" / "cli.md").read_text(), flags=re.MULTILINE)
+    assert rows == [(str(int(code)), meaning) for code, meaning in EXIT_CODES.items()]

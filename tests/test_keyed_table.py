@@ -200,12 +200,6 @@ def test_compaction_reports_how_far_it_is(lake: lakebed.Lake) -> None:
     assert calls == []
 
 
-def test_append_tables_are_not_compacted_yet(lake: lakebed.Lake) -> None:
-    table = lake.create_table("db.t", "k INT")
-    table.write([{"k": 1}])
-    refused(table.path, table.compact, UnsupportedError, "has no primary key")
-
-
 # ------------------------------------------------------------------------------------------------- compaction beside others
 
 

@@ -24,8 +24,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("operations",),
     ("chain",),
     ("spark",),
-    ("scan", "system_tables", "lake", "table", "changes", ""),
-    ("service", "cli"),
+    ("scan", "system_tables", "lake", "table", "maintenance", "changes", ""),
+    ("service", "cli", "__main__"),
 )
 LAYER_OF = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 

@@ -365,7 +365,6 @@ REFUSED = [
     ("pk-clustering-override", "true", False),
     ("record-level.expire-time", "1 d", False),
     ("chain-table.enabled", "true", False),
-    ("scan.fallback-branch", "b", False),
     ("scan.mode", "incremental", False),
     ("scan.watermark", "0", False),
     ("incremental-between", "1,2", False),

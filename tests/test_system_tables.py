@@ -42,6 +42,7 @@ COLUMNS: dict[str, list[str]] = {
     "buckets": ["partition", "bucket", "record_count", "file_size_in_bytes", "file_count", "last_update_time"],
     "tags": ["tag_name", "snapshot_id", "schema_id", "commit_time", "record_count", "create_time", "time_retained"],
     "branches": ["branch_name", "create_time"],
+    "consumers": ["consumer_id", "next_snapshot_id"],
     "file_key_ranges": [
         "partition", "bucket", "file_path", "file_format", "schema_id", "level", "record_count", "file_size_in_bytes",
         "min_key", "max_key", "first_row_id",
@@ -62,7 +63,7 @@ TYPES = {
     "file_count": pa.int64(), "last_update_time": MILLIS, "created_at": MILLIS, "total_buckets": pa.int32(),
     "done": pa.bool_(), "deleted_record_count": pa.int64(), "create_time": MILLIS, "time_retained": pa.string(),
     "commit_user": pa.string(), "partition": pa.string(), "min_key": pa.string(), "min_value_stats": pa.string(),
-    "first_row_id": pa.int64(), "min_row_id": pa.int64(), "options": pa.string(), "operation": pa.string(),
+    "first_row_id": pa.int64(), "next_snapshot_id": pa.int64(), "min_row_id": pa.int64(), "options": pa.string(), "operation": pa.string(),
 }  # fmt: skip
 
 
@@ -111,7 +112,7 @@ def test_columns_are_paimons(lake: lakebed.Lake, table: lakebed.Table, name: str
         assert field.type == TYPES.get(field.name, field.type), field
     always = {"schemas", "aggregation_fields"}
     assert (found.num_rows == 0) == (
-        name in {"tags", "branches", "table_indexes"} or (not filled and name not in always)
+        name in {"tags", "branches", "consumers", "table_indexes"} or (not filled and name not in always)
     )
 
 
@@ -277,6 +278,19 @@ def test_branches(lake: lakebed.Lake, table: lakebed.Table) -> None:
     found = rows_of(lake, "db.t$branches")
     assert [row["branch_name"] for row in found] == ["b1", "b2"]
     assert all(abs(row["create_time"] - dt.datetime.now()) < dt.timedelta(minutes=1) for row in found)
+
+
+def test_consumers_are_those_of_the_branch(lake: lakebed.Lake, table: lakebed.Table) -> None:
+    table.reset_consumer("nightly", 2)
+    table.reset_consumer("at the end")
+    table.create_branch("b").reset_consumer("elsewhere", 7)
+    assert rows_of(lake, "db.t$consumers") == [
+        {"consumer_id": "at the end", "next_snapshot_id": 4},
+        {"consumer_id": "nightly", "next_snapshot_id": 2},
+    ]
+    assert rows_of(lake, "db.t$branch_b$consumers") == [{"consumer_id": "elsewhere", "next_snapshot_id": 7}]
+    table.delete_consumer("nightly")
+    assert [row["consumer_id"] for row in rows_of(lake, "db.t$consumers")] == ["at the end"]
 
 
 def test_some_columns_and_some_rows(lake: lakebed.Lake, table: lakebed.Table) -> None:

@@ -315,10 +315,10 @@ def test_overwrites_replace_what_came_meanwhile(days: lakebed.Table, monkeypatch
     other = lakebed.connect(Path(days.path).parents[1]).table(days.name)
     create_snapshot = days._store.snapshots.create
 
-    def lose_once(snapshot: Snapshot) -> bool:
+    def lose_once(snapshot: Snapshot, *more: Any) -> bool:
         monkeypatch.undo()
         other.write(rows((21, "a", 1), (22, "b", 1)))
-        return create_snapshot(snapshot)
+        return create_snapshot(snapshot, *more)
 
     monkeypatch.setattr(days._store.snapshots, "create", lose_once)
     made(days.overwrite(rows((11, "a", 1))))

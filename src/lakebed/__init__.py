@@ -1,9 +1,13 @@
 """Lakebed: Apache Paimon tables in Python.
 
 ``lakebed.connect(folder)`` opens a warehouse; everything else hangs from there.
+
+What needs Arrow is imported when it is first asked for, so that ``lakebed --help`` need not wait for it.
 """
 
-from lakebed import changes
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
 from lakebed.errors import (
     AlreadyExistsError,
     CommitConflictError,
@@ -18,12 +22,15 @@ from lakebed.errors import (
     StorageError,
     UnsupportedError,
 )
-from lakebed.format.snapshot import Snapshot
-from lakebed.lake import Lake, connect
-from lakebed.scan import Plan, Scan
-from lakebed.system_tables import SystemTable
-from lakebed.table import Table
 from lakebed.version import VERSION
+
+if TYPE_CHECKING:
+    from lakebed import changes
+    from lakebed.format.snapshot import Snapshot
+    from lakebed.lake import Lake, connect
+    from lakebed.scan import Plan, Scan
+    from lakebed.system_tables import SystemTable
+    from lakebed.table import Table
 
 __version__ = VERSION
 
@@ -50,3 +57,30 @@ __all__ = [
     "changes",
     "connect",
 ]
+
+_HOMES: Final = {
+    "Lake": "lakebed.lake",
+    "Plan": "lakebed.scan",
+    "Scan": "lakebed.scan",
+    "Snapshot": "lakebed.format.snapshot",
+    "SystemTable": "lakebed.system_tables",
+    "Table": "lakebed.table",
+    "connect": "lakebed.lake",
+}
+"""Where the names live that are imported late; the imports above tell type checkers the same."""
+
+if not TYPE_CHECKING:  # a type checker would take every name of a module with a __getattr__ for good
+
+    def __getattr__(name: str) -> Any:
+        """A public name that was not asked for before."""
+        if name == "changes":
+            return importlib.import_module("lakebed.changes")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'lakebed' has no attribute {name!r}")
+        value = getattr(importlib.import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

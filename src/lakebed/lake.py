@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,14 +19,16 @@ from lakebed.format.paths import MAIN_BRANCH, TablePaths
 from lakebed.format.schema import create_schema
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.store import TableStore
+from lakebed.operations.table_checks import check_buckets, check_new_keyed, check_overlay
 from lakebed.options import check_new, normalise
 from lakebed.storage import LocalStorage, Storage
 from lakebed.system_tables import SystemTable
-from lakebed.table import Table, check_buckets, check_new_keyed
+from lakebed.table import Table
 
 _DATABASE_SUFFIX: Final = ".db"
 _BRANCH_MARK: Final = "branch_"
 _TABLE_DEFAULT: Final = "table-default."
+_DROPPED: Final = ".dropped-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,13 @@ class TableName:
 
     def __str__(self) -> str:
         return f"{self.database}.{self.table}"
+
+
+def _one_branch(name: TableName, option: str) -> str:
+    """The branch that a name or the option ``branch`` asks for."""
+    if name.branch != MAIN_BRANCH and option not in {MAIN_BRANCH, name.branch}:
+        raise OptionError(f"table {name}: its name asks for branch {name.branch!r}, option 'branch' for {option!r}")
+    return name.branch if name.branch != MAIN_BRANCH else option
 
 
 def _check_plain(name: str, what: str, text: str) -> None:
@@ -121,7 +131,7 @@ class Lake:
             raise OptionError(
                 f"database {name!r} has {len(tables)} table(s), {tables[0]!r} among them; drop them first or pass cascade=True"
             )
-        self._storage.delete_tree(self._database_path(name))
+        self._discard(self._database_path(name))
 
     def _database_path(self, name: str) -> str:
         return f"{self._warehouse}/{name}{_DATABASE_SUFFIX}"
@@ -172,22 +182,43 @@ class Lake:
         check_buckets(made, f"table {parsed}")
         check_new_keyed(made, f"table {parsed}")
         store = self._store(parsed)
-        if not store.schemas.ids() and store.schemas.create(made):
-            return Table(store)
+        if not store.schemas.ids():
+            self._check_nothing_left(store)
+            if store.schemas.create(made):
+                return Table(store)
         if ignore_if_exists:
             return Table(store)
         raise AlreadyExistsError(f"table {parsed} already exists; open it with table({name!r})")
+
+    def _check_nothing_left(self, store: TableStore) -> None:
+        """Refuse a folder in which the new table would show what another one committed."""
+        ids = store.snapshots.ids()
+        left = [*(store.paths.snapshot(number) for number in ids[:1]), *store.snapshots.tags(), *store.branch_names()]
+        if left and not store.schemas.ids():  # else somebody else was faster, and this is a table
+            raise AlreadyExistsError(
+                f"cannot create table {store.name}: {store.paths.root} has no schema, but holds {left[0]} of a table that "
+                "was there before; restore its schema or remove the folder"
+            )
 
     def _table_defaults(self) -> dict[str, str]:
         """Options of the lake that start with ``table-default.`` go to every table created."""
         return {key.removeprefix(_TABLE_DEFAULT): value for key, value in self._options.items()}
 
-    def table(self, name: str) -> Any:
-        """Open a table, one of its branches, or one of its system tables."""
+    def table(self, name: str, *, options: Mapping[str, object] | None = None) -> Any:
+        """Open a table, one of its branches, or one of its system tables.
+
+        ``options`` hold for this handle only, over those that the table stores: ``{"branch": "dev"}``,
+        ``{"scan.fallback-branch": "dev"}``, ``{"write-only": True}``.
+        """
         parsed = TableName.parse(name)
+        given = normalise(options or {})
         store = self._existing(parsed)
-        if parsed.branch != MAIN_BRANCH:
-            store = store.on_branch(parsed.branch)
+        branch = _one_branch(parsed, given.pop("branch", "") or store.schema().options.get("branch", MAIN_BRANCH))
+        if branch != MAIN_BRANCH:
+            store = store.on_branch(branch)
+        if given:
+            check_overlay(given, store.schema(), f"table {parsed}")
+            store = store.with_options(given)
         return Table(store) if parsed.system is None else SystemTable(store, parsed.system)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
@@ -201,7 +232,17 @@ class Lake:
             if ignore_if_missing:
                 return
             raise
-        self._storage.delete_tree(store.paths.root)
+        self._discard(store.paths.root)
+
+    def _discard(self, path: str) -> None:
+        """Remove a folder, at once for all who look: a writer that is still busy there finds nothing to commit to."""
+        folder, _, name = path.rpartition("/")
+        hidden = f"{folder}/{_DROPPED}{uuid.uuid4()}-{name}"
+        self._storage.rename_folder(path, hidden)
+        self._storage.delete_tree(TablePaths(hidden).schemas)  # so that nobody takes the hidden folder for a table
+        for info in self._storage.list(folder, hidden=True):
+            if info.name.startswith(_DROPPED):  # also what a drop left that did not come to its end
+                self._storage.delete_tree(f"{folder}/{info.name}")
 
     def rename_table(self, name: str, new_name: str) -> Table:
         """Give a table another name, in the same or another database."""

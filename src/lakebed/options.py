@@ -399,6 +399,82 @@ class TableOptions:
         return self._typed("commit.max-retry-wait", float)
 
     @property
+    def snapshot_num_retained_min(self) -> int:
+        return self._typed("snapshot.num-retained.min", int)
+
+    @property
+    def snapshot_num_retained_max(self) -> int:
+        return self._typed("snapshot.num-retained.max", int)
+
+    @property
+    def snapshot_time_retained(self) -> float:
+        """Seconds."""
+        return self._typed("snapshot.time-retained", float)
+
+    @property
+    def snapshot_expire_limit(self) -> int:
+        return self._typed("snapshot.expire.limit", int)
+
+    @property
+    def snapshot_expire_async(self) -> bool:
+        """Whether a commit does not wait for expiry."""
+        return self._typed("snapshot.expire.execution-mode", str) == "async"
+
+    @property
+    def partition_expiration_time(self) -> float | None:
+        """Seconds; None: partitions stay."""
+        return self._maybe("partition.expiration-time", float)
+
+    @property
+    def partition_expiration_check_interval(self) -> float:
+        """Seconds."""
+        return self._typed("partition.expiration-check-interval", float)
+
+    @property
+    def partition_expiration_strategy(self) -> str:
+        return self._typed("partition.expiration-strategy", str)
+
+    @property
+    def partition_expiration_max_num(self) -> int:
+        return self._typed("partition.expiration-max-num", int)
+
+    @property
+    def partition_expiration_batch_size(self) -> int | None:
+        """None: all in one commit."""
+        return self._maybe("partition.expiration-batch-size", int)
+
+    @property
+    def partition_timestamp_pattern(self) -> str | None:
+        return self._maybe("partition.timestamp-pattern", str)
+
+    @property
+    def partition_timestamp_formatter(self) -> str | None:
+        return self._maybe("partition.timestamp-formatter", str)
+
+    @property
+    def snapshot_clean_empty_directories(self) -> bool:
+        return self._typed("snapshot.clean-empty-directories", bool)
+
+    @property
+    def consumer_changelog_only(self) -> bool:
+        """Whether consumers protect changelogs only, not snapshots."""
+        return self._typed("consumer.changelog-only", bool)
+
+    @property
+    def tag_default_time_retained(self) -> float | None:
+        """Seconds that a tag stays when nothing else is said; None: for ever."""
+        return self._maybe("tag.default-time-retained", float)
+
+    @property
+    def tag_time_expire_enabled(self) -> bool:
+        return self._typed("tag.time-expire-enabled", bool)
+
+    @property
+    def consumer_expiration_time(self) -> float | None:
+        """Seconds without a note after which a consumer goes; None: it stays."""
+        return self._maybe("consumer.expiration-time", float)
+
+    @property
     def commit_user_prefix(self) -> str | None:
         return self._maybe("commit.user-prefix", str)
 

@@ -9,30 +9,25 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.buckets.prune import buckets_of
 from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown_name
 from lakebed.format import predicate as pred
-from lakebed.format.manifest import NO_ENTRIES
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import Snapshot
-from lakebed.metadata.scan import PruneStep, ScanRequest, ScanResult, scan
+from lakebed.format.types import field_to_arrow
+from lakebed.metadata.scan import PruneStep
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact import skips_level0
-from lakebed.options import TableOptions
-from lakebed.rows.keyed_read import KeyedReader
-from lakebed.rows.read import DeletedRows, FileReader, data_file_paths
+from lakebed.operations.read import BranchRead, parts_of
+from lakebed.rows.read import data_file_paths
 from lakebed.rows.where import parse_where
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
-
-_ABOVE_LEVEL_0: Final = (1, 2**31 - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +80,10 @@ class Scan:
         where: str | None,
         snapshot: Snapshot | None,
         schema: TableSchema,
+        time_travel: bool = False,
     ) -> None:
         self._store = store
+        self._time_travel = time_travel
         self._snapshot = snapshot
         self._schema = schema
         self._where = where
@@ -107,53 +104,21 @@ class Scan:
     @property
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
-        return self._reader.arrow_schema
+        return pa.schema([field_to_arrow(column) for column in self._columns])
 
     @cached_property
-    def _result(self) -> ScanResult:
-        if self._snapshot is None:
-            return ScanResult(NO_ENTRIES)
-        function = TableOptions(self._schema.options).bucket_function
-        request = ScanRequest(
-            snapshot=self._snapshot,
-            schema=self._schema,
-            predicate=self._file_predicate,
-            buckets_of=buckets_of(self._predicate, self._schema, function),
-            levels=_ABOVE_LEVEL_0 if skips_level0(self._schema) else None,
-        )
-        return scan(self._store, request)
-
-    @property
-    def _file_predicate(self) -> pred.Node | None:
-        """What may rule out files: of a primary-key table only keys, as a newer version of a row may lie elsewhere."""
-        if self._predicate is None or not self._schema.primary_keys:
-            return self._predicate
-        implied = pred.implied(self._predicate, self._schema.primary_keys)
-        return None if implied == pred.TRUE else implied
-
-    @cached_property
-    def _reader(self) -> FileReader | KeyedReader:
-        index = [] if self._snapshot is None else self._store.manifests.read_index(self._snapshot.index_manifest)
-        deleted = DeletedRows.of(self._store, index)
-        kind = KeyedReader if self._schema.primary_keys else FileReader
-        return kind(self._store, self._schema, self._columns, self._predicate, deleted)
+    def parts(self) -> tuple[BranchRead, ...]:
+        """What is read of which branch; mostly one part."""
+        whole = BranchRead(self._store, self._schema, self._snapshot, self._columns, self._predicate)
+        return parts_of(whole, time_travel=self._time_travel)
 
     def plan(self) -> Plan:
         """What will be read, without reading it."""
-        entries = self._result.entries
-        files = pa.table(
-            {
-                "file_path": pa.array(data_file_paths(self._store, self._schema, entries), pa.string()),
-                "partition": entries["partition"],
-                "bucket": entries["bucket"],
-                "level": entries["level"],
-                "record_count": entries["row_count"],
-                "file_size_in_bytes": entries["file_size"],
-            }
-        )
+        files = pa.concat_tables([_files_of(part) for part in self.parts])
         text = None if self._predicate is None else pred.to_text(self._predicate)
         names = tuple(column.name for column in self._columns)
-        return Plan(self._store.name, self._snapshot, names, text, files, self._result.steps)
+        steps = tuple(step for part in self.parts for step in part.result.steps)
+        return Plan(self._store.name, self._snapshot, names, text, files, steps)
 
     def explain(self) -> str:
         """The plan as text: what each step kept, and what is left to read."""
@@ -161,11 +126,18 @@ class Scan:
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table."""
-        return self._reader.read(self._result.entries)
+        return pa.concat_tables([self._as_declared(part.to_arrow()) for part in self.parts])
 
     def to_batches(self) -> pa.RecordBatchReader:
         """The rows as a stream of Arrow batches, for results larger than memory."""
-        return pa.RecordBatchReader.from_batches(self.schema, self._reader.batches(self._result.entries))
+        batches = (batch for part in self.parts for batch in part.batches())
+        if len(self.parts) > 1:
+            batches = (pa.RecordBatch.from_arrays(batch.columns, schema=self.schema) for batch in batches)
+        return pa.RecordBatchReader.from_batches(self.schema, batches)
+
+    def _as_declared(self, table: pa.Table) -> pa.Table:
+        """Branches may differ in what may be null; the table's own schema says what is promised."""
+        return table if table.schema == self.schema else pa.Table.from_arrays(table.columns, schema=self.schema)
 
     def to_pandas(self) -> pd.DataFrame:
         """All rows as a pandas frame (needs pandas)."""
@@ -178,6 +150,20 @@ class Scan:
         except ImportError:
             raise UnsupportedError("to_polars() needs Polars: pip install 'lakebed[polars]'") from None
         return cast("pl.DataFrame", pl.from_arrow(self.to_arrow()))
+
+
+def _files_of(part: BranchRead) -> pa.Table:
+    entries = part.result.entries
+    return pa.table(
+        {
+            "file_path": pa.array(data_file_paths(part.store, part.schema, entries), pa.string()),
+            "partition": entries["partition"],
+            "bucket": entries["bucket"],
+            "level": entries["level"],
+            "record_count": entries["row_count"],
+            "file_size_in_bytes": entries["file_size"],
+        }
+    )
 
 
 def _names(columns: Sequence[str]) -> tuple[str, ...]:

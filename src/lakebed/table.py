@@ -5,35 +5,40 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from lakebed.errors import (
     OptionError,
     SchemaError,
-    UnsupportedError,
-    unknown_name,
 )
 from lakebed.format.evolution import AddColumn, SetOption, UpdateColumnType, apply_changes
 from lakebed.format.evolution import Change as SchemaChange
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.types import STRING_ROOTS, Atomic, DataType
+from lakebed.format.types import DataType
+from lakebed.maintenance import Maintenance
+from lakebed.metadata.branches import create_branch
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compact as compact_table
+from lakebed.operations.compact_append import compact_append_table
 from lakebed.operations.delete import delete_from_append_table, delete_from_keyed_table
+from lakebed.operations.maintain import after_commit
 from lakebed.operations.overwrite import drop as drop_rows
 from lakebed.operations.overwrite import overwrite as overwrite_rows
+from lakebed.operations.read import BranchRead
+from lakebed.operations.table_checks import check_buckets, check_keyed, check_new_keyed
 from lakebed.operations.write import Identity
 from lakebed.operations.write import write as write_rows
 from lakebed.options import TableOptions, check_existing, check_new, normalise
-from lakebed.rows.merge import MergeSpec
 from lakebed.rows.where import parse_where
 from lakebed.scan import Scan, find_snapshot
 
+_BRANCH_OPTIONS: Final = ("scan.fallback-branch", "scan.primary-branch")
 
-class Table:
+
+class Table(Maintenance):
     """A Paimon table, or one branch of it. Get one with ``lake.table("db.t")``."""
 
     def __init__(self, store: TableStore) -> None:
@@ -102,8 +107,8 @@ class Table:
         version, timestamp, tag = self._travel(version, timestamp, tag)
         snapshot = find_snapshot(self._store, version=version, timestamp=timestamp, tag=tag)
         travelled = version is not None or timestamp is not None or tag is not None
-        schema = self._store.schemas.get(snapshot.schema_id) if snapshot is not None and travelled else self.schema
-        return Scan(self._store, columns=columns, where=where, snapshot=snapshot, schema=schema)
+        schema = self._store.schema_of(snapshot) if snapshot is not None and travelled else self.schema
+        return Scan(self._store, columns=columns, where=where, snapshot=snapshot, schema=schema, time_travel=travelled)
 
     def _travel(self, version: int | str | None, timestamp: Any, tag: str | None) -> tuple[Any, Any, Any]:
         """The version asked for in the call, else the one that the table's own ``scan.*`` options ask for."""
@@ -143,7 +148,7 @@ class Table:
         """
         schema = self._checked_schema(writing=True)
         who = Identity.of(schema, commit_user, commit_identifier)
-        return write_rows(self._store, data, row_kind=row_kind, who=who)
+        return self._tidied(write_rows(self._store, data, row_kind=row_kind, who=who))
 
     def overwrite(self, data: Any, partition: Mapping[str, Any] | None = None) -> Snapshot | None:
         """Replace rows by others.
@@ -153,7 +158,7 @@ class Table:
         ``dynamic-partition-overwrite`` is false), any other table is replaced whole.
         """
         schema = self._checked_schema(writing=True)
-        return overwrite_rows(self._store, data, partition, Identity.of(schema))
+        return self._tidied(overwrite_rows(self._store, data, partition, Identity.of(schema)))
 
     def delete(self, where: str) -> Snapshot | None:
         """Delete the rows that satisfy a SQL expression; ``None`` if none does.
@@ -164,36 +169,34 @@ class Table:
         who = Identity.of(schema)
         node = parse_where(where, schema.fields)
         if not schema.primary_keys:
-            return delete_from_append_table(self._store, node, who)
-        matching = Scan(self._store, columns=None, where=where, snapshot=self.latest_snapshot(), schema=schema)
-        return delete_from_keyed_table(self._store, matching.to_arrow(), who)
+            return self._tidied(delete_from_append_table(self._store, node, who))
+        matching = BranchRead(self._store, schema, self.latest_snapshot(), schema.fields, node)
+        return self._tidied(delete_from_keyed_table(self._store, matching.to_arrow(), who))
 
     def truncate(self) -> Snapshot | None:
         """Delete all rows; earlier snapshots keep theirs. ``None`` if there was nothing to delete."""
-        return drop_rows(self._store, None, Identity.of(self._checked_schema(writing=True)))
+        return self._tidied(drop_rows(self._store, None, Identity.of(self._checked_schema(writing=True))))
 
     def drop_partition(self, partition: Mapping[str, Any]) -> Snapshot | None:
         """Delete a partition, or all partitions that a part of the partition columns names."""
         if not partition:
             raise OptionError("name at least one partition column, or use truncate() to delete everything")
         schema = self._checked_schema(writing=True)
-        return drop_rows(self._store, partition, Identity.of(schema))
+        return self._tidied(drop_rows(self._store, partition, Identity.of(schema)))
 
     def compact(
         self, *, full: bool = False, where: str | None = None, report: Callable[[int, int], None] | None = None
     ) -> Snapshot | None:
-        """Merge files of a primary-key table where there are too many, or all of them if ``full``.
+        """Merge files where there are too many, or all that can be merged if ``full``.
 
-        ``where`` is a SQL expression over the partition columns. ``report`` is called with the number of buckets done and
-        of all. Gives the new snapshot, ``None`` if there was nothing to do.
+        Primary-key tables merge the sorted runs of a bucket, append tables pack small files. ``where`` is a SQL expression
+        over the partition columns. ``report`` is called with the number of buckets (or packs) done and of all. Gives the
+        new snapshot, ``None`` if there was nothing to do.
         """
         schema = self._checked_schema(writing=True)
-        if not schema.primary_keys:
-            raise UnsupportedError(
-                f"table {self.name} has no primary key; compaction of append tables is not supported yet"
-            )
         node = None if where is None else parse_where(where, schema.partition_fields)
-        return compact_table(self._store, full=full, where=node, report=report)
+        run = compact_table if schema.primary_keys else compact_append_table
+        return self._tidied(run(self._store, full=full, where=node, report=report))
 
     # ----------------------------------------------------------------------------------------------- changing
 
@@ -205,6 +208,9 @@ class Table:
         where = f"table {self.name}"
         plain = [_checked(change) for change in changes]
         check_new({c.key: c.value for c in plain if isinstance(c, SetOption)}, where=where)
+        for change in plain:
+            if isinstance(change, SetOption) and change.key in _BRANCH_OPTIONS and change.value:
+                self._store.on_branch(change.value)
         has_snapshots = self.latest_snapshot() is not None
 
         def derive(current: TableSchema) -> TableSchema:
@@ -217,21 +223,26 @@ class Table:
 
         return self._store.schemas.change(derive)
 
-    # --------------------------------------------------------------------------------------- branches and tags
-
-    def branches(self) -> list[str]:
-        """The names of the branches besides main."""
-        return self._store.branch_names()
+    # ------------------------------------------------------------------------------------------------ branches
 
     def branch(self, name: str) -> Table:
         """The same table on another branch."""
         return Table(self._store.on_branch(name))
 
-    def tags(self) -> dict[str, Snapshot]:
-        """Every tag and the snapshot it holds."""
-        return self._store.snapshots.tags()
+    def create_branch(
+        self, name: str, *, tag: str | None = None, snapshot: int | None = None, ignore_if_exists: bool = False
+    ) -> Table:
+        """Make a branch, empty or with what a tag or a snapshot holds; gives the table on that branch."""
+        create_branch(self._store, name, tag=tag, snapshot=snapshot, ignore_if_exists=ignore_if_exists)
+        return self.branch(name)
 
     # ------------------------------------------------------------------------------------------------- inside
+
+    def _tidied(self, made: Snapshot | None) -> Snapshot | None:
+        """After a commit, what is too old goes, as the table's options say."""
+        if made is not None:
+            after_commit(self._store)
+        return made
 
     def _checked_schema(self, *, writing: bool) -> TableSchema:
         """The latest schema of a table that Lakebed can read, or write."""
@@ -239,55 +250,6 @@ class Table:
         check_existing(schema.options, where=f"table {self.name}", writing=writing)
         check_keyed(schema, f"table {self.name}")
         return schema
-
-
-def check_keyed(schema: TableSchema, where: str) -> None:
-    """Refuse primary-key tables whose rows Lakebed cannot merge or place."""
-    if not schema.primary_keys:
-        return
-    MergeSpec.of(schema)
-    options = TableOptions(schema.options)
-    if options.deletion_vectors_enabled and options.get("merge-engine") == "first-row":
-        raise OptionError(f"{where}: the first-row engine deletes nothing, so leave out 'deletion-vectors.enabled'")
-    outside = [key for key in schema.partition_keys if key not in schema.primary_keys]
-    if outside:
-        raise SchemaError(
-            f"{where}: the primary key must hold every partition column, and {outside[0]!r} is not in it; "
-            "upserts over partitions are not supported"
-        )
-    foreign = [key for key in schema.bucket_keys if key not in schema.trimmed_primary_key]
-    if foreign:
-        raise OptionError(
-            f"{where}: bucket-key column {foreign[0]!r} is not in the primary key, so keys would be split"
-        )
-    if options.bucket <= 0:
-        raise UnsupportedError(
-            f"{where} has a primary key and no fixed number of buckets; dynamic buckets are not supported yet. "
-            "Set 'bucket' to a positive number when creating it"
-        )
-
-
-def check_new_keyed(schema: TableSchema, where: str) -> None:
-    """What must hold of a primary-key table that we make or change; one of somebody else may still be read without it."""
-    check_keyed(schema, where)
-    name = schema.options.get("rowkind.field")
-    if name is None:
-        return
-    if name not in schema.field_names:
-        raise OptionError("option rowkind.field: " + unknown_name("column", name, schema.field_names, where=where))
-    kind = schema.field(name).type
-    if not isinstance(kind, Atomic) or kind.root not in STRING_ROOTS:
-        raise OptionError(f"{where}: rowkind.field {name!r} is {kind}; it must be a text column with +I, -U, +U or -D")
-
-
-def check_buckets(schema: TableSchema, where: str) -> None:
-    """Fixed buckets need columns to spread rows by, and those must be there."""
-    total = TableOptions(schema.options).bucket
-    if total > 0 and not schema.bucket_keys:
-        raise OptionError(f"{where}: 'bucket' = {total} needs a 'bucket-key' to spread rows by")
-    for key in schema.bucket_keys:
-        if key not in schema.field_names:
-            raise OptionError("option bucket-key: " + unknown_name("column", key, schema.field_names, where=where))
 
 
 def _checked(change: object) -> SchemaChange:

@@ -132,8 +132,8 @@ class Wrapped:
         if name == "arrow_filesystem":
             return inner
 
-        def called(path: str, *arguments: Any) -> Any:
-            return self.call(name, path, lambda: inner(path, *arguments))
+        def called(path: str, *arguments: Any, **named: Any) -> Any:
+            return self.call(name, path, lambda: inner(path, *arguments, **named))
 
         return called
 
@@ -146,15 +146,20 @@ class Failing(Wrapped):
         self.calls = 0
         self.failed: list[str] = []
         self._fail_at, self._after, self._forever = fail_at, after, forever
+        self._completing = False
 
     def call(self, name: str, path: str, run: Callable[[], Any]) -> Any:
+        if self._completing:  # part of the call that is to be done before it fails
+            return run()
         self.calls += 1
         fails = self.calls == self._fail_at or (self._forever and self.calls > self._fail_at)
         if not fails:
             return run()
         self.failed.append(name)
         if self._after:
+            self._completing = True
             run()
+            self._completing = False
         raise StorageError(f"cannot {name} {path}: made to fail")
 
 

@@ -86,7 +86,7 @@ def test_the_first_snapshot(store: TableStore) -> None:
     assert (made.commit_user, made.commit_identifier) == ("me", BATCH_IDENTIFIER)
     assert (made.total_record_count, made.delta_record_count) == (20, 20)
     assert before <= made.time_millis <= time.time_ns() // 1_000_000
-    assert (made.properties, made.operation, made.watermark) == ({"lakebed.k": "v"}, "WRITE", 7)
+    assert (made.properties["lakebed.k"], made.operation, made.watermark) == ("v", "WRITE", 7)
     assert made.writer_version == f"lakebed-{VERSION}"
     assert made.uuid is not None
     assert made.index_manifest is None
@@ -510,8 +510,8 @@ def test_an_outcome_that_cannot_be_told_keeps_everything(store: TableStore, afte
 def test_an_interruption_after_the_commit_says_so(store: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     create = type(store.snapshots).create
 
-    def interrupted(self: Any, snapshot: Snapshot) -> bool:
-        create(self, snapshot)
+    def interrupted(self: Any, snapshot: Snapshot, still: Callable[[], bool]) -> bool:
+        create(self, snapshot, still)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(type(store.snapshots), "create", interrupted)
@@ -522,7 +522,7 @@ def test_an_interruption_after_the_commit_says_so(store: TableStore, monkeypatch
 
 
 def test_an_interruption_before_the_commit_leaves_nothing(store: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: Any, snapshot: Snapshot) -> bool:
+    def interrupted(self: Any, snapshot: Snapshot, still: Callable[[], bool]) -> bool:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(type(store.snapshots), "create", interrupted)

@@ -18,13 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import CorruptError, UnsupportedError
-from lakebed.format import avro
+from lakebed.format import avro, avro_columns
 
 MANIFEST_VERSION: Final = 2
 ADD: Final = 0
 DELETE: Final = 1
 SOURCE_APPEND: Final = 0
 SOURCE_COMPACT: Final = 1
+_COLUMNAR_FROM_ROWS: Final = 16
 
 # ------------------------------------------------------------------------------------------- the Avro schemas
 
@@ -314,7 +315,17 @@ def _entry_column(raw: pa.Table, file: pa.StructArray, name: str, rows: int) -> 
 
 def encode_manifest(entries: pa.Table, *, codec: str = "zstd", level: int = 1) -> bytes:
     """The bytes of a manifest with these entries, in order."""
+    if len(entries) >= _COLUMNAR_FROM_ROWS:
+        return avro.encode_columns(MANIFEST_AVRO, _as_columns(entries), len(entries), codec=codec, level=level)
     return avro.encode(MANIFEST_AVRO, map(_entry_to_record, entries.to_pylist()), codec=codec, level=level)
+
+
+def _as_columns(entries: pa.Table) -> avro_columns.Columns:
+    file: dict[str, Any] = {theirs: entries[ours] for ours, theirs in _IN_FILE.items()}
+    for ours, (stats, theirs) in _IN_STATS.items():
+        file.setdefault(stats, {})[theirs] = entries[ours]
+    top = {theirs: entries[ours] for ours, theirs in _TOP.items()}
+    return {"_VERSION": pa.array(np.full(len(entries), MANIFEST_VERSION, np.int32)), **top, "_FILE": file}
 
 
 def _entry_to_record(entry: Mapping[str, Any]) -> dict[str, Any]:

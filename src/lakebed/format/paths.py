@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from lakebed.errors import OptionError
 from lakebed.format.types import STRING_ROOTS, TIMESTAMP_ROOTS, Atomic, DataType
 
 MAIN_BRANCH: Final = "main"
@@ -25,8 +26,10 @@ SCHEMA_PREFIX: Final = "schema-"
 TAG_PREFIX: Final = "tag-"
 BRANCH_PREFIX: Final = "branch-"
 CHANGELOG_PREFIX: Final = "changelog-"
+CONSUMER_PREFIX: Final = "consumer-"
 DEFAULT_PARTITION: Final = "__DEFAULT_PARTITION__"
 
+_UNFIT: Final = re.compile(r"[/\\\x00-\x1f\x7f]")
 _ESCAPED: Final = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]")
 
 
@@ -85,6 +88,13 @@ class TablePaths:
         return f"{self.changelogs}/{CHANGELOG_PREFIX}{snapshot_id}"
 
     @property
+    def consumers(self) -> str:
+        return f"{self.branch_root}/consumer"
+
+    def consumer(self, name: str) -> str:
+        return f"{self.consumers}/{CONSUMER_PREFIX}{name}"
+
+    @property
     def manifests(self) -> str:
         return f"{self.root}/manifest"
 
@@ -99,6 +109,10 @@ class TablePaths:
         return f"{self.indexes}/{name}"
 
     @property
+    def statistics(self) -> str:
+        return f"{self.root}/statistics"
+
+    @property
     def sidecars(self) -> str:
         return f"{self.root}/{SIDECAR_FOLDER}"
 
@@ -106,6 +120,28 @@ class TablePaths:
         """The folder of one bucket; ``partition_path`` is empty for unpartitioned tables."""
         name = "bucket-postpone" if bucket == -2 else f"bucket-{bucket}"
         return "/".join(part for part in (self.root, directory.strip("/"), partition_path, name) if part)
+
+
+def check_name(name: object, what: str) -> None:
+    """Refuse a name of a tag, branch or consumer that would not be one file or folder in its place.
+
+    >>> check_name("a/b", "tag")
+    Traceback (most recent call last):
+    ...
+    lakebed.errors.OptionError: 'a/b' cannot be the name of a tag: it must be a text that is not blank, does not start with a dot and holds no slash, backslash or control character
+    """
+    good = (
+        isinstance(name, str)
+        and bool(name.strip())
+        and not name.startswith(".")
+        and _UNFIT.search(name) is None
+        and name == name.encode(errors="replace").decode()
+    )
+    if not good:
+        raise OptionError(
+            f"{name!r} cannot be the name of a {what}: it must be a text that is not blank, does not start with a dot "
+            "and holds no slash, backslash or control character"
+        )
 
 
 def escape(text: str) -> str:

@@ -25,26 +25,39 @@ table; each lost race means that another commit got through.
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, LakebedError, NotFoundError
+from lakebed.errors import (
+    CommitConflictError,
+    CommitOutcomeUnknownError,
+    CorruptError,
+    LakebedError,
+    NotFoundError,
+)
 from lakebed.format.index_manifest import IndexEntry, combine
 from lakebed.format.manifest import ADD, DELETE, NO_ENTRIES, ManifestMeta
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, FIRST_SNAPSHOT_ID, CommitKind, Snapshot
-from lakebed.metadata import conflicts
+from lakebed.metadata import conflicts, manifest_merge
 from lakebed.metadata.manifests import ManifestWriter
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.version import VERSION
+
+_LOG: Final = logging.getLogger("lakebed")
+LIVE_BYTES: Final = "lakebed.live-bytes"
+MERGED_AT: Final = "lakebed.manifests-merged-at"
+"""Snapshot property: the id of the last snapshot whose commit merged manifests, or would have if there had been some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +82,8 @@ class Commit:
     """One commit to be made. ``plan`` gives the change to land on a given latest snapshot.
 
     A plan that returns the same object every time is rebased without writing its delta again; one that looks at the
-    snapshot (an overwrite) is planned anew after every lost race.
+    snapshot (an overwrite) is planned anew after every lost race. ``merge`` makes the new base list out of the metas of the
+    latest snapshot, instead of what the table's options ask for.
     """
 
     kind: CommitKind
@@ -81,6 +95,7 @@ class Commit:
     watermark: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     allow_empty: bool = False
+    merge: Callable[[ManifestWriter, list[ManifestMeta]], manifest_merge.Merged] | None = None
 
 
 def append(change: Change, **more: object) -> Commit:
@@ -112,6 +127,20 @@ def find_committed(
     return None
 
 
+def manifest_writer(store: TableStore) -> ManifestWriter:
+    """A writer of metadata files as the options of a table want them."""
+    schema = store.schema()
+    options = TableOptions(schema.options)
+    return ManifestWriter(
+        store.storage,
+        store.paths,
+        [column.type for column in schema.partition_fields],
+        codec=options.manifest_compression,
+        zstd_level=options.zstd_level,
+        target_size=options.manifest_target_file_size,
+    )
+
+
 class _Attempts:
     """The state of one commit over its attempts."""
 
@@ -121,15 +150,9 @@ class _Attempts:
         self._schema = store.schema()
         self._options = TableOptions(self._schema.options)
         self._started = time.monotonic()
-        self._writer = ManifestWriter(
-            store.storage,
-            store.paths,
-            [column.type for column in self._schema.partition_fields],
-            codec=self._options.manifest_compression,
-            zstd_level=self._options.zstd_level,
-            target_size=self._options.manifest_target_file_size,
-        )
+        self._writer = manifest_writer(store)
         self._delta: _Delta | None = None
+        self._merge: _Merge | None = None
 
     def run(self) -> Snapshot | None:
         attempt = 0
@@ -149,6 +172,7 @@ class _Attempts:
                         return None
                     made = self._attempt(latest, change)
                 except NotFoundError:
+                    self._store.schema()  # a table that was dropped says so
                     if self._store.snapshots.latest_id() in {None, seen}:
                         raise
                     made = None  # others committed and expired what we were building on
@@ -158,6 +182,9 @@ class _Attempts:
                 self._wait(attempt)
         except CommitOutcomeUnknownError:
             raise
+        except _NothingToMerge:
+            self._writer.undo()
+            return None
         except BaseException:
             self._writer.undo()
             raise
@@ -169,13 +196,28 @@ class _Attempts:
             kind = CommitKind.OVERWRITE
         metas = [] if latest is None else self._store.manifests.base_and_delta(latest)
         self._check(latest, metas, change)
+        base = self._base(latest, metas)
+        if self._request.merge is not None and self._merge is None and change.is_empty:
+            raise _NothingToMerge
+        merged = () if self._merge is None else self._merge.paths
         if self._delta is None or self._delta.change is not change:
-            self._writer.undo()
+            self._writer.undo(keep=merged)
             self._delta = self._write_delta(change)
         else:
-            self._writer.undo(keep=self._delta.paths)
-        snapshot = self._snapshot(latest, metas, self._delta, kind)
-        return snapshot if self._create(snapshot) else None
+            self._writer.undo(keep=(*merged, *self._delta.paths))
+        snapshot = self._snapshot(latest, base, self._delta, kind)
+        return snapshot if self._create(snapshot, lambda: self._is_still_latest(latest)) else None
+
+    def _is_still_latest(self, latest: Snapshot | None) -> bool:
+        """Whether the table is as this attempt found it; an error if it was dropped meanwhile.
+
+        The id after ``latest`` being free does not tell that: it is also free when ``latest`` was rolled back, when it
+        and its followers expired, and in a new table under the same name.
+        """
+        found = self._store.snapshots.latest() if latest is None else self._store.snapshots.find(latest.id)
+        if latest is None or found != latest:
+            self._store.schema()
+        return found == latest
 
     def _done_before(self, after: int) -> Snapshot | None:
         """A commit with an identifier of its own (a streaming batch) is made once, however often it is asked for."""
@@ -223,6 +265,37 @@ class _Attempts:
         paths = tuple(path for path in self._writer.written if path not in left_over)
         return _Delta(change, name, size, changelog, paths)
 
+    def _base(self, latest: Snapshot | None, metas: list[ManifestMeta]) -> list[ManifestMeta]:
+        """The metas of the new base list, merged where it is time for that; a lost race does not merge a second time."""
+        if self._merge is not None:
+            again = manifest_merge.replaced(metas, self._merge.merged)
+            if again is not None:
+                return again
+            if self._request.merge is None:  # whoever was faster merged as well
+                self._merge = _Merge(manifest_merge.Merged(metas), ())
+                return metas
+        elif self._request.merge is None and self._options.get("manifest.compaction.mode") != "AUTO":
+            return metas
+        left_over = tuple(self._writer.written)
+        try:
+            merged = self._run_merge(latest, metas)
+        except CorruptError as error:
+            if self._request.merge is not None:
+                raise
+            _LOG.warning("manifests of %s were not merged: %s", self._store.name, error)
+            return metas
+        if merged.changed:
+            paths = tuple(path for path in self._writer.written if path not in left_over)
+            self._merge = _Merge(merged, paths)
+        return merged.metas
+
+    def _run_merge(self, latest: Snapshot | None, metas: list[ManifestMeta]) -> manifest_merge.Merged:
+        if self._request.merge is not None:
+            return self._request.merge(self._writer, metas)
+        policy = manifest_merge.MergePolicy.of(self._options)
+        since = 0 if latest is None else latest.id - _number(latest.properties.get(MERGED_AT), latest.id)
+        return manifest_merge.merge_tail(self._store.manifests, self._writer, metas, policy, since=since)
+
     def _snapshot(
         self, latest: Snapshot | None, metas: list[ManifestMeta], delta: _Delta, kind: CommitKind
     ) -> Snapshot:
@@ -251,11 +324,34 @@ class _Attempts:
             delta_record_count=records,
             watermark=_largest(request.watermark, None if latest is None else latest.watermark),
             statistics=latest.statistics if latest is not None and latest.schema_id == schema.id else None,
-            properties=request.properties,
+            properties={**self._facts(latest, metas, delta), **request.properties},
             next_row_id=0 if latest is None or latest.next_row_id is None else latest.next_row_id,
             operation=request.operation,
             writer_version=f"lakebed-{VERSION}",
         )
+
+    def _facts(self, latest: Snapshot | None, base: list[ManifestMeta], delta: _Delta) -> dict[str, str]:
+        """What history wants to know of a commit, so that it need not open manifests for it."""
+        entries = delta.change.entries
+        is_add = pc.equal(entries["kind"], ADD)
+        added, deleted = entries.filter(is_add), entries.filter(pc.invert(is_add))
+        added_bytes, deleted_bytes = _bytes(added), _bytes(deleted)
+        live = sum(meta.num_added_files - meta.num_deleted_files for meta in base) + len(added) - len(deleted)
+        new_id = FIRST_SNAPSHOT_ID if latest is None else latest.id + 1
+        before = "0" if latest is None else latest.properties.get(LIVE_BYTES)
+        merged = self._merge is not None and self._merge.merged.changed
+        facts = {
+            "lakebed.files-added": len(added),
+            "lakebed.files-deleted": len(deleted),
+            "lakebed.bytes-added": added_bytes,
+            "lakebed.bytes-deleted": deleted_bytes,
+            "lakebed.live-files": live,
+            "lakebed.commit-millis": round((time.monotonic() - self._started) * 1000),
+            MERGED_AT: new_id if merged or latest is None else _number(latest.properties.get(MERGED_AT), new_id),
+        }
+        if before is not None:  # another writer's snapshot does not say; the next full look at the table will
+            facts[LIVE_BYTES] = _number(before, 0) + added_bytes - deleted_bytes
+        return {name: str(value) for name, value in facts.items()}
 
     def _index_manifest(self, latest: Snapshot | None, change: Change, schema: TableSchema) -> str | None:
         before = None if latest is None else latest.index_manifest
@@ -264,10 +360,10 @@ class _Attempts:
         after = combine(self._store.manifests.read_index(before), change.index, bucketed=_is_bucketed(schema))
         return self._writer.write_index(after) if after else None
 
-    def _create(self, snapshot: Snapshot) -> bool:
+    def _create(self, snapshot: Snapshot, still: Callable[[], bool]) -> bool:
         """The moment of truth. After an unclear failure, look whether the snapshot is there and ours."""
         try:
-            return self._store.snapshots.create(snapshot)
+            return self._store.snapshots.create(snapshot, still)
         except BaseException as error:
             try:
                 found = self._store.snapshots.find(snapshot.id)
@@ -313,6 +409,26 @@ class _Delta:
     size: int
     changelog: tuple[str, int] | None
     paths: tuple[str, ...]
+
+
+class _NothingToMerge(Exception):  # noqa: N818 - no error
+    """A commit that is only about manifests found none to merge."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """A merge of manifests that an attempt made, and the files that it wrote."""
+
+    merged: manifest_merge.Merged
+    paths: tuple[str, ...]
+
+
+def _bytes(entries: pa.Table) -> int:
+    return int(pc.sum(entries["file_size"]).as_py() or 0)
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else default
 
 
 def _is_bucketed(schema: TableSchema) -> bool:

@@ -85,8 +85,11 @@ class Manifests:
 
     def read_list(self, name: str) -> list[ManifestMeta]:
         """The manifests that a manifest list names, in order."""
-        path = self.paths.manifest(name)
-        return decode_manifest_list(self._read(path, "manifest list"), where=path)
+        return decode_manifest_list(self.list_bytes(name), where=self.paths.manifest(name))
+
+    def list_bytes(self, name: str) -> bytes:
+        """A manifest list as it is on disk."""
+        return self._read(self.paths.manifest(name), "manifest list")
 
     def base_and_delta(self, snapshot: Snapshot) -> list[ManifestMeta]:
         """Every manifest of a snapshot, in the order in which entries fold."""
@@ -132,7 +135,10 @@ class Manifests:
 
 @dataclass
 class ManifestWriter:
-    """Writes the metadata files of one commit attempt and remembers them, so that a failed one can be undone."""
+    """Writes the metadata files of one commit attempt and remembers them, so that a failed one can be undone.
+
+    With ``dry_run`` nothing is written; the metas tell what would have been.
+    """
 
     storage: Storage
     paths: TablePaths
@@ -140,6 +146,7 @@ class ManifestWriter:
     codec: str = "zstd"
     zstd_level: int = 1
     target_size: int = 8 * 1024 * 1024
+    dry_run: bool = False
     written: list[str] = field(default_factory=list)
     _unique: str = field(default_factory=lambda: str(uuid.uuid4()))
     _counts: dict[str, int] = field(default_factory=dict)
@@ -214,8 +221,9 @@ class ManifestWriter:
         self._counts[prefix] = number + 1
         name = f"{prefix}-{self._unique}-{number}"
         path = self.paths.manifest(name)
-        self.written.append(path)  # first, as a write that fails may leave a file
-        self.storage.write(path, data)
+        if not self.dry_run:
+            self.written.append(path)  # first, as a write that fails may leave a file
+            self.storage.write(path, data)
         return name
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format import predicate as pred
-from lakebed.format.manifest import DELETE, as_deletes
+from lakebed.format.manifest import DELETE, NO_ENTRIES, as_deletes
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.commit import Change
 from lakebed.metadata.scan import ScanRequest, live_entries, partition_mask, scan
@@ -28,6 +28,24 @@ def replace_partitions(store: TableStore, new: pa.Table) -> Callable[[Snapshot |
         old = live_entries(store, latest, partitions)
         replaced = set(partitions.to_pylist())
         return _change(store, latest, old, new, lambda partition: partition in replaced)
+
+    return plan
+
+
+def delete_partitions(
+    store: TableStore, partitions: pa.Array, still: Callable[[pa.Table], pa.Array] | None = None
+) -> Callable[[Snapshot | None], Change]:
+    """Delete whole partitions, given as encoded rows.
+
+    ``still`` picks those that are to go out of their live files, for whoever must look again after a lost race.
+    """
+
+    def plan(latest: Snapshot | None) -> Change:
+        old = live_entries(store, latest, partitions)
+        going = partitions if still is None else still(old)
+        replaced = set(going.to_pylist())
+        old = old.filter(pc.is_in(old["partition"], value_set=going))
+        return _change(store, latest, old, NO_ENTRIES, lambda partition: partition in replaced)
 
     return plan
 

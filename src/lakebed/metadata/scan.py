@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from lakebed.format import predicate as pred
 from lakebed.format.binary_row import decode_rows
-from lakebed.format.manifest import ManifestMeta, fold
+from lakebed.format.manifest import DELETE, ManifestMeta, fold
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.stats import decode_stats
@@ -93,7 +93,11 @@ class ScanResult:
         return int(pc.sum(self.entries["file_size"]).as_py() or 0)
 
 
-def scan(store: TableStore, request: ScanRequest) -> ScanResult:
+ReadManifests = Callable[[TableStore, ScanRequest, Sequence[ManifestMeta]], pa.Table]
+"""Gives the entries of manifests, in order; it may leave out what :func:`without_misses` leaves out."""
+
+
+def scan(store: TableStore, request: ScanRequest, read: ReadManifests | None = None) -> ScanResult:
     """Plan one read: the live files of the snapshot that can hold a matching row."""
     steps: list[PruneStep] = []
     in_partition = partition_part(request.predicate, request.schema)
@@ -102,7 +106,7 @@ def scan(store: TableStore, request: ScanRequest) -> ScanResult:
     kept = [meta for meta, keep in zip(metas, _manifest_mask(metas, in_partition, request), strict=True) if keep]
     steps.append(PruneStep("manifests by partition, bucket and level", len(metas), len(kept)))
 
-    entries = store.manifests.read_entries(kept)
+    entries = store.manifests.read_entries(kept) if read is None else read(store, request, kept)
     entries = _filtered(entries, partition_mask(entries, in_partition, request.schema), "files by partition", steps)
     entries = _filtered(entries, _bucket_mask(entries, request), "files by bucket", steps)
     entries = _filtered(entries, _level_mask(entries, request), "files by level", steps)
@@ -115,11 +119,29 @@ def scan(store: TableStore, request: ScanRequest) -> ScanResult:
     return ScanResult(entries, tuple(steps))
 
 
+def without_misses(store: TableStore, request: ScanRequest, entries: pa.Table) -> pa.Table:
+    """Entries of some manifests without those that a scan of all of them would not keep.
+
+    Files that statistics rule out lose their ADD only: a DELETE that stays without it does no harm, the reverse would
+    bring a file back.
+    """
+    steps: list[PruneStep] = []
+    in_partition = partition_part(request.predicate, request.schema)
+    entries = _filtered(entries, partition_mask(entries, in_partition, request.schema), "partition", steps)
+    entries = _filtered(entries, _bucket_mask(entries, request), "bucket", steps)
+    entries = _filtered(entries, _level_mask(entries, request), "level", steps)
+    if request.mode is ScanMode.ALL and request.predicate is not None and len(entries):
+        is_delete = entries["kind"].to_numpy() == DELETE
+        mask = stats_mask(store, entries, request.predicate, request.schema)
+        entries = _filtered(entries, mask | is_delete, "statistics", steps)
+    return entries
+
+
 def live_entries(store: TableStore, snapshot: Snapshot | None, partitions: pa.Array | None = None) -> pa.Table:
     """The live files of a snapshot, all of them or those of some partitions (as encoded rows)."""
     metas = [] if snapshot is None else store.manifests.base_and_delta(snapshot)
     if partitions is not None and metas:
-        metas = [m for m, keep in zip(metas, _range_mask(metas, partitions, store.schema()), strict=True) if keep]
+        metas = [m for m, keep in zip(metas, may_hold(metas, partitions, store.schema()), strict=True) if keep]
     entries = store.manifests.read_entries(metas)
     if partitions is not None:
         entries = entries.filter(pc.is_in(entries["partition"], value_set=partitions))
@@ -201,8 +223,8 @@ def _manifest_mask(metas: Sequence[ManifestMeta], node: pred.Node | None, reques
     return mask
 
 
-def _range_mask(metas: Sequence[ManifestMeta], partitions: pa.Array, schema: TableSchema) -> Mask:
-    """Which manifests may hold one of these partitions."""
+def may_hold(metas: Sequence[ManifestMeta], partitions: pa.Array, schema: TableSchema) -> Mask:
+    """Which manifests may hold an entry of one of these partitions (as encoded rows)."""
     fields = schema.partition_fields
     if not fields:
         return np.ones(len(metas), np.bool_)

@@ -1,22 +1,39 @@
-"""The schemas of one branch: ``schema-0``, ``schema-1``, … Each is created once and never changed."""
+"""The schemas of one branch: ``schema-0``, ``schema-1``, … Each is created once and never changed.
+
+A table may be dropped and another one created under its name. Whoever looks at schemas through the same object sees that:
+the first schema stands for the table, and if it is another one now, there is an error instead of a mix of two tables.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
 
 from lakebed.errors import CommitConflictError, NotFoundError
 from lakebed.format.paths import SCHEMA_PREFIX, TablePaths, id_of
 from lakebed.format.schema import TableSchema
 from lakebed.storage import Storage
 
+_FIRST_ID: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A schema that was read, and the stamp of its file before that."""
+
+    schema: TableSchema
+    stamp: str | None
+
 
 class Schemas:
-    """Looks up and adds the schemas of one branch. What was read is kept: schema files never change."""
+    """Looks up and adds the schemas of one branch. What was read is kept as long as the latest file is the one it was."""
 
     def __init__(self, storage: Storage, paths: TablePaths) -> None:
         self._storage = storage
         self._paths = paths
-        self._known: dict[int, TableSchema] = {}
+        self._known: dict[int, _Known] = {}
+        self._first: bytes | None = None
 
     def ids(self) -> list[int]:
         """The ids that exist, ascending."""
@@ -25,31 +42,61 @@ class Schemas:
 
     def get(self, schema_id: int) -> TableSchema:
         """One schema by its id."""
-        if schema_id not in self._known:
+        known = self._known.get(schema_id)
+        if known is None:
             path = self._paths.schema(schema_id)
+            stamp = self._storage.stamp(path)
             try:
                 text = self._storage.read(path)
             except NotFoundError:
                 raise NotFoundError(
                     f"schema {schema_id} is not there ({path}); a file or snapshot refers to it, so restore it"
                 ) from None
-            self._known[schema_id] = TableSchema.from_json(text, where=path)
-        return self._known[schema_id]
+            self._check_same_table(text if schema_id == _FIRST_ID else None)
+            known = _Known(TableSchema.from_json(text, where=path), stamp)
+            self._known[schema_id] = known
+        return known.schema
 
     def latest(self) -> TableSchema | None:
         """The schema with the highest id, or ``None`` if there is no table here."""
-        # A known schema plus one probe saves a listing; whoever adds a schema adds the next number.
+        # A known schema plus two probes save a listing; whoever adds a schema adds the next number.
         if self._known:
             latest = max(self._known)
-            while self._storage.exists(self._paths.schema(latest + 1)):
-                latest += 1
-            return self.get(latest)
+            if self._is_there(latest):
+                while self._storage.exists(self._paths.schema(latest + 1)):
+                    latest += 1
+                return self.get(latest)
+            self._known.clear()
         ids = self.ids()
         return self.get(ids[-1]) if ids else None
 
-    def create(self, schema: TableSchema) -> bool:
-        """Add a schema; ``False`` if its id was taken by someone else."""
-        return self._storage.create_exclusive(self._paths.schema(schema.id), schema.to_json().encode())
+    def _is_there(self, schema_id: int) -> bool:
+        """Whether the file of a known schema is the one that was read."""
+        return self._storage.stamp(self._paths.schema(schema_id)) == self._known[schema_id].stamp
+
+    def _check_same_table(self, first: bytes | None) -> None:
+        """Look whether the first schema is the one it was when this object saw it first."""
+        if first is None:
+            if self._known:
+                return  # another one was read and checked, and is still valid
+            try:
+                first = self._storage.read(self._paths.schema(_FIRST_ID))
+            except NotFoundError:
+                return
+        if self._first is not None and first != self._first:
+            raise NotFoundError(
+                f"the table at {self._paths.branch_root} was dropped and another one created in its place since it was "
+                "opened; open it again"
+            )
+        self._first = first
+
+    def create(self, schema: TableSchema, *, after: TableSchema | None = None) -> bool:
+        """Add a schema; ``False`` if its id was taken by someone else, or ``after`` is not the table's any more."""
+
+        def still() -> bool:
+            return after is None or (after.id in self._known and self._is_there(after.id))
+
+        return self._storage.create_exclusive(self._paths.schema(schema.id), schema.to_json().encode(), still)
 
     def change(self, derive: Callable[[TableSchema], TableSchema], *, attempts: int = 20) -> TableSchema:
         """Add the schema that ``derive`` makes of the latest one, again if someone else was faster."""
@@ -58,6 +105,6 @@ class Schemas:
             if current is None:
                 raise NotFoundError(f"there is no table at {self._paths.root}")
             changed = derive(current)
-            if changed is current or self.create(changed):
+            if changed is current or self.create(changed, after=current):
                 return changed
         raise CommitConflictError(f"the schema of {self._paths.root} keeps changing; try again later")

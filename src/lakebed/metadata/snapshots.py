@@ -7,6 +7,7 @@ at. Ids may have holes and commit times may repeat or step back.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -114,9 +115,13 @@ class Snapshots:
                 found = list(pool.map(self.find, ids))
         return [snapshot for snapshot in found if snapshot is not None]
 
-    def create(self, snapshot: Snapshot) -> bool:
-        """Make a snapshot visible; ``False`` if another commit took its id. The hint follows, if it can."""
-        if not self._storage.create_exclusive(self._paths.snapshot(snapshot.id), snapshot_to_json(snapshot).encode()):
+    def create(self, snapshot: Snapshot, still: Callable[[], bool] | None = None) -> bool:
+        """Make a snapshot visible; ``False`` if another commit took its id. The hint follows, if it can.
+
+        ``still`` is asked right before: whether the table is as it was when the snapshot was planned.
+        """
+        text = snapshot_to_json(snapshot).encode()
+        if not self._storage.create_exclusive(self._paths.snapshot(snapshot.id), text, still):
             return False
         with contextlib.suppress(Exception):  # the commit is done, and a hint is only a hint
             self._storage.replace(self._paths.latest_hint, str(snapshot.id).encode())

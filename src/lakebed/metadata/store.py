@@ -1,12 +1,17 @@
-"""One branch of one table on one storage: the handle that everything below a table works with."""
+"""One branch of one table on one storage: the handle that everything below a table works with.
+
+``overlay`` are options that hold for this handle only, over those that the table stores.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from lakebed.errors import NotFoundError
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, TablePaths
 from lakebed.format.schema import TableSchema
+from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.manifests import Manifests
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.snapshots import Snapshots
@@ -20,6 +25,7 @@ class TableStore:
     storage: Storage
     paths: TablePaths
     name: str
+    overlay: Mapping[str, str] = field(default_factory=dict)
     schemas: Schemas = field(init=False)
     snapshots: Snapshots = field(init=False)
     manifests: Manifests = field(init=False)
@@ -29,12 +35,27 @@ class TableStore:
         object.__setattr__(self, "snapshots", Snapshots(self.storage, self.paths))
         object.__setattr__(self, "manifests", Manifests(self.storage, self.paths))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travels to other processes as its address; what it has cached stays behind."""
+        return TableStore, (self.storage, self.paths, self.name, dict(self.overlay))
+
     def schema(self) -> TableSchema:
         """The latest schema."""
         latest = self.schemas.latest()
         if latest is None:
             raise NotFoundError(f"table {self.name} does not exist at {self.paths.root}")
-        return latest
+        return self._overlaid(latest)
+
+    def schema_of(self, snapshot: Snapshot) -> TableSchema:
+        """The schema that a snapshot was written with."""
+        return self._overlaid(self.schemas.get(snapshot.schema_id))
+
+    def _overlaid(self, schema: TableSchema) -> TableSchema:
+        return replace(schema, options={**schema.options, **self.overlay}) if self.overlay else schema
+
+    def with_options(self, options: Mapping[str, str]) -> TableStore:
+        """The same branch with more options for this handle only."""
+        return replace(self, overlay={**self.overlay, **options})
 
     def branch_names(self) -> list[str]:
         """The branches besides main, by name."""
@@ -49,4 +70,4 @@ class TableStore:
         if branch != MAIN_BRANCH and branch not in self.branch_names():
             known = ", ".join([MAIN_BRANCH, *self.branch_names()])
             raise NotFoundError(f"table {self.name} has no branch {branch!r}; its branches: {known}")
-        return TableStore(self.storage, self.paths.on_branch(branch), self.name)
+        return replace(self, paths=self.paths.on_branch(branch))

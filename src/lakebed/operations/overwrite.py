@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,19 +27,29 @@ from lakebed.options import TableOptions
 
 def overwrite(store: TableStore, data: Any, partition: Mapping[str, Any] | None, who: Identity) -> Snapshot | None:
     """Replace a static partition, the partitions that the data has rows of, or the whole table."""
+    return write_files(store, data, replacing(store, partition, who), changelog=False)
+
+
+def replacing(
+    store: TableStore, partition: Mapping[str, Any] | None, who: Identity, *, dynamic: bool | None = None
+) -> Callable[[NewFiles], Commit]:
+    """The commit of an overwrite, to be made of the files that were written.
+
+    ``dynamic`` says whether just the partitions that the data has rows of are replaced; without it the table's options do.
+    """
     schema = store.schema()
     node = partition_predicate(schema, partition) if partition else None
-    options = TableOptions(schema.options)
-    dynamic = partition is None and bool(schema.partition_keys) and options.dynamic_partition_overwrite
+    chosen = TableOptions(schema.options).dynamic_partition_overwrite if dynamic is None else dynamic
+    by_data = partition is None and bool(schema.partition_keys) and chosen
 
     def make(files: NewFiles) -> Commit:
         entries = _lifted(files.data, schema)
-        if not dynamic:
+        if not by_data:
             _check_inside(entries, node, schema)
-        plan = replace_partitions(store, entries) if dynamic else replace_matching(store, node, entries)
+        plan = replace_partitions(store, entries) if by_data else replace_matching(store, node, entries)
         return Commit(kind=CommitKind.OVERWRITE, plan=plan, user=who.user, identifier=who.identifier)
 
-    return write_files(store, data, make, changelog=False)
+    return make
 
 
 def drop(store: TableStore, partition: Mapping[str, Any] | None, who: Identity) -> Snapshot | None:

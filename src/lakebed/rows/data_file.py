@@ -215,7 +215,7 @@ class _OpenFile:
     def write(self, rows: pa.Table) -> int:
         """One row group; gives the bytes written so far."""
         columns = [rows[column.name.removeprefix(KEY_PREFIX)] for column in self._layout.stored_fields]
-        with explained("write", self.path):
+        with explained("write", self.path), self._given_up_on_failure():
             self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema), row_group_size=len(rows))
             for name, part in zip(
                 self._layout.floats, collect_from_arrow(rows.select(self._layout.floats)), strict=True
@@ -227,11 +227,21 @@ class _OpenFile:
 
     def close(self) -> pq.FileMetaData:
         with explained("write", self.path), contextlib.closing(self._sink):
-            self._writer.close()
+            with self._given_up_on_failure():
+                self._writer.close()
             self.size = int(self._sink.tell())
         for name in self.without_stats:
             self.floats[name] = ColumnStats(null_count=self.floats[name].null_count)
         return self._footers[0]
+
+    @contextlib.contextmanager
+    def _given_up_on_failure(self) -> Iterator[None]:
+        """A Parquet writer that failed would try to end its file when it is collected, and complain that it cannot."""
+        try:
+            yield
+        except BaseException:
+            self._writer.is_open = False
+            raise
 
 
 class _KeyRange:

@@ -55,7 +55,7 @@ def delete_rows(
     if not gone:
         return Deletion(Change(), 0)
     old = pa.concat_tables(gone)
-    changes = _without_vectors(reader.store, index, old, index_name)
+    changes = without_vectors(reader.store, index, old, index_name)
     return Deletion(Change(entries=pa.concat_tables([as_deletes(old), writer.finish()]), index=changes), removed)
 
 
@@ -76,7 +76,7 @@ def _live_rows(entry: pa.Table, deleted: DeletedRows) -> int:
     return int(row["row_count"]) - ((place[1].cardinality or 0) if place else 0)
 
 
-def _without_vectors(
+def without_vectors(
     store: TableStore, index: Sequence[IndexEntry], gone: pa.Table, index_name: str
 ) -> tuple[IndexEntry, ...]:
     """Deletion vectors go with their data files: index files that hold some are written anew without them."""

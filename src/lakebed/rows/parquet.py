@@ -26,7 +26,7 @@ def read_parquet(
     storage: Storage, paths: Sequence[str], schema: pa.Schema, columns: Sequence[str], rows: pc.Expression | None = None
 ) -> pa.Table:
     """Columns of files that share a schema, in the order of the files; row groups that cannot match are skipped."""
-    _check_formats(paths)
+    check_formats(paths)
     filesystem = storage.arrow_filesystem()
     try:
         fragments = [_FORMAT.make_fragment(path, filesystem) for path in paths]
@@ -81,7 +81,8 @@ def without_rows(table: pa.Table, deleted: npt.NDArray[np.int64], path: str) -> 
     return table.filter(pa.array(keep))
 
 
-def _check_formats(paths: Sequence[str]) -> None:
+def check_formats(paths: Sequence[str]) -> None:
+    """Refuse files of other formats, by their names."""
     for path in paths:
         if not path.endswith(".parquet"):
             raise UnsupportedError(

@@ -16,14 +16,14 @@ from lakebed.errors import UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.deletion_vector import VectorRange, read_deletion_vector
 from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
-from lakebed.format.paths import partition_path
 from lakebed.format.schema import TableSchema
 from lakebed.format.types import Field, field_to_arrow
-from lakebed.metadata.scan import partition_table
+from lakebed.metadata.data_paths import data_file_paths
 from lakebed.metadata.store import TableStore
-from lakebed.options import TableOptions
 from lakebed.rows.evolve import evolve
 from lakebed.rows.parquet import pushed_condition, read_parquet, without_rows
+
+__all__ = ["DeletedRows", "FileReader", "data_file_paths"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,37 +142,3 @@ class _Part:
 
     def only(self, index: int) -> _Part:
         return _Part(self.schema_id, [self.paths[index]], self.deleted)
-
-
-def data_file_paths(store: TableStore, schema: TableSchema, entries: pa.Table) -> list[str]:
-    """Where the files of entries lie; each distinct partition is decoded once."""
-    options = TableOptions(schema.options)
-    fields = schema.partition_fields
-    encoded = entries["partition"].combine_chunks().dictionary_encode()
-    if not len(encoded):
-        return []
-    folders = [""]
-    if fields:
-        values = partition_table(encoded.dictionary, fields)
-        folders = [
-            partition_path(
-                [column.name for column in fields],
-                [column.type for column in fields],
-                list(row.values()),
-                default_name=options.partition_default_name,
-                legacy_names=options.partition_legacy_name,
-            )
-            for row in values.to_pylist()
-        ]
-    directory = options.data_file_directory or ""
-    rows = zip(
-        encoded.indices.to_pylist(),
-        entries["bucket"].to_pylist(),
-        entries["file_name"].to_pylist(),
-        entries["external_path"].to_pylist(),
-        strict=True,
-    )
-    return [
-        external or f"{store.paths.bucket(folders[code], bucket, directory=directory)}/{name}"
-        for code, bucket, name, external in rows
-    ]

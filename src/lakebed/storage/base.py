@@ -13,6 +13,7 @@ A missing file is :class:`lakebed.errors.NotFoundError`; whatever the storage re
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -44,14 +45,22 @@ class Storage(Protocol):
     def size(self, path: str) -> int:
         """Bytes of a file."""
 
-    def list(self, path: str) -> list[FileInfo]:
-        """Names in a folder, hidden temporaries left out; an absent folder has none."""
+    def stamp(self, path: str) -> str | None:
+        """A text that another file under the same name would not have; ``None`` if there is none."""
+
+    def list(self, path: str, *, hidden: bool = False) -> list[FileInfo]:
+        """Names in a folder, hidden ones only if asked for; an absent folder has none."""
 
     def write(self, path: str, data: bytes) -> None:
         """Write a file under a fresh name, with its folders."""
 
-    def create_exclusive(self, path: str, data: bytes) -> bool:
-        """Create a file if the name is free; ``False`` if it was taken. Atomic between processes."""
+    def create_exclusive(self, path: str, data: bytes, still: Callable[[], bool] | None = None) -> bool:
+        """Create a file if the name is free; ``False`` if it was taken. Atomic between processes.
+
+        ``still`` is asked when the content is ready beside the name, right before the name is taken: if it says no, the
+        file is not created. Whoever moves the folder away after that makes the create fail, so a file that belongs to a
+        table never appears in another one that got the table's name.
+        """
 
     def replace(self, path: str, data: bytes) -> None:
         """Put new content under a name, atomically."""
@@ -61,6 +70,9 @@ class Storage(Protocol):
 
     def delete_tree(self, path: str) -> None:
         """Remove a folder and everything below; an absent one is fine."""
+
+    def delete_empty_folder(self, path: str) -> bool:
+        """Remove a folder if it is empty; ``False`` if it holds something or is not there."""
 
     def make_folder(self, path: str) -> None:
         """Make a folder and those above it."""

@@ -11,7 +11,7 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow.fs as pafs
@@ -60,12 +60,20 @@ class LocalStorage:
         with explained("look at", path):
             return Path(path).stat().st_size
 
-    def list(self, path: str) -> list[FileInfo]:
+    def stamp(self, path: str) -> str | None:
+        try:
+            with explained("look at", path):
+                found = Path(path).stat()
+        except NotFoundError:
+            return None
+        return f"{found.st_ino}-{found.st_mtime_ns}-{found.st_size}"
+
+    def list(self, path: str, *, hidden: bool = False) -> list[FileInfo]:
         found = []
         try:
             with explained("list", path), os.scandir(path) as entries:
                 for entry in entries:
-                    if entry.name.startswith("."):
+                    if entry.name.startswith(".") and not hidden:
                         continue
                     try:
                         stat = entry.stat()
@@ -80,16 +88,22 @@ class LocalStorage:
         with explained("write", path):
             _write_new(path, data)
 
-    def create_exclusive(self, path: str, data: bytes) -> bool:
+    def create_exclusive(self, path: str, data: bytes, still: Callable[[], bool] | None = None) -> bool:
         if os.path.lexists(path):  # saves a temporary; the link below decides
             return False
         temporary = _temporary_of(path)
         with explained("create", path):
             _write_new(temporary, data)
             try:
+                if still is not None and not still():
+                    return False
                 os.link(temporary, path)
             except FileExistsError:
                 return False
+            except FileNotFoundError:
+                if still is None:
+                    raise
+                return False  # somebody took the folder away, and our temporary with it
             except OSError as error:
                 if error.errno in _NO_LINKS:  # the folder lets us write, or there would be no temporary
                     raise StorageError(
@@ -122,6 +136,19 @@ class LocalStorage:
             # what others remove meanwhile ends rmtree early, so look again
             with contextlib.suppress(NotFoundError), explained("delete", path):
                 shutil.rmtree(path)
+
+    def delete_empty_folder(self, path: str) -> bool:
+        try:
+            with explained("delete", path):
+                Path(path).rmdir()
+        except NotFoundError:
+            return False
+        except StorageError as error:
+            cause = error.__cause__
+            if isinstance(cause, OSError) and cause.errno in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}:
+                return False
+            raise
+        return True
 
     def make_folder(self, path: str) -> None:
         with explained("make", path):

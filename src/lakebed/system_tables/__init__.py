@@ -16,7 +16,7 @@ from lakebed.format.types import field_from_arrow
 from lakebed.metadata.store import TableStore
 from lakebed.rows.where import parse_where
 from lakebed.system_tables.files import buckets, file_key_ranges, files, manifests, partitions, table_indexes
-from lakebed.system_tables.history import aggregation_fields, branches, options, schemas, snapshots, tags
+from lakebed.system_tables.history import aggregation_fields, branches, consumers, options, schemas, snapshots, tags
 from lakebed.system_tables.rows import audit_log, read_optimised
 
 SYSTEM_TABLES: Final[Mapping[str, Callable[[TableStore], pa.Table]]] = {
@@ -30,6 +30,7 @@ SYSTEM_TABLES: Final[Mapping[str, Callable[[TableStore], pa.Table]]] = {
     "buckets": buckets,
     "tags": tags,
     "branches": branches,
+    "consumers": consumers,
     "table_indexes": table_indexes,
     "aggregation_fields": aggregation_fields,
     "audit_log": audit_log,

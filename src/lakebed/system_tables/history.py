@@ -1,4 +1,4 @@
-"""What a table was and is set to be: snapshots, schemas, options, tags, branches, aggregates."""
+"""What a table was and is set to be: snapshots, schemas, options, tags, branches, consumers, aggregates."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from lakebed.format.paths import BRANCH_PREFIX
 from lakebed.format.snapshot import load_json_object
 from lakebed.format.types import field_to_json
+from lakebed.metadata.consumers import list_consumers
 from lakebed.metadata.store import TableStore
 from lakebed.system_tables.texts import MILLIS, local_time, make_table
 
@@ -139,6 +140,12 @@ def branches(store: TableStore) -> pa.Table:
         for info in sorted(found, key=lambda info: info.name)
     ]
     return make_table({"branch_name": pa.string(), "create_time": MILLIS}, rows)
+
+
+def consumers(store: TableStore) -> pa.Table:
+    """``$consumers``: the readers that noted how far they are."""
+    rows = [{"consumer_id": name, "next_snapshot_id": number} for name, number in list_consumers(store).items()]
+    return make_table({"consumer_id": pa.string(), "next_snapshot_id": pa.int64()}, rows)
 
 
 def aggregation_fields(store: TableStore) -> pa.Table:

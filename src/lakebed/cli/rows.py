@@ -1,0 +1,64 @@
+"""``rows``: read a table, a branch or a system table."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+import lakebed
+from lakebed.cli.arguments import Json, Tag, Timestamp, Version, Warehouse, Where, moment
+from lakebed.cli.output import Column, Output, listing, show_text
+from lakebed.cli.session import open_any
+from lakebed.errors import OptionError
+
+
+def rows(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="TABLE", help="As database.table, also db.t$branch_b, db.t$snapshots, db.t$files ..."),
+    ],
+    columns: Annotated[
+        list[str] | None, typer.Option("--columns", "-c", metavar="A,B", help="Only these columns, in this order.")
+    ] = None,
+    where: Where = None,
+    limit: Annotated[int, typer.Option("--limit", "-l", min=0, help="How many rows at most; 0 for all.")] = 20,
+    version: Version = None,
+    tag: Tag = None,
+    timestamp: Timestamp = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what would be read, and read nothing.")] = False,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Print rows of a table, a branch or a system table."""
+    out = Output(as_json=as_json)
+    scan = _scan(open_any(warehouse, name), columns, where, version=version, tag=tag, timestamp=moment(timestamp))
+    if explain:
+        if not isinstance(scan, lakebed.Scan):
+            raise OptionError(f"{name} is a system table; it is made when it is read, and there is nothing to explain")
+        out.emit({"explain": scan.explain()}, lambda record: Text(record["explain"]))
+        return
+    from lakebed.cli.values import head, is_number, json_rows  # noqa: PLC0415 - with Arrow, which --help need not wait for
+
+    found = head(scan, limit)
+    cut = 0 < limit < len(found)
+    shown = found.slice(0, limit) if cut else found
+    titles = [
+        Column(field.name, show_text(field.name), _show_value, right=is_number(field.type)) for field in found.schema
+    ]
+    out.emit(json_rows(shown), lambda records: listing(records, titles, empty="no rows"))
+    if cut:
+        out.note(f"the first {limit} rows; there are more, see --limit")
+
+
+def _scan(table: Any, columns: list[str] | None, where: str | None, **travel: Any) -> Any:
+    names = None if columns is None else [name.strip() for part in columns for name in part.split(",")]
+    given = {name: value for name, value in travel.items() if value is not None}
+    if given and isinstance(table, lakebed.SystemTable):
+        raise OptionError(f"{table.name} shows the latest state; read it without --{next(iter(given))}")
+    return table.scan(names, where, **given)
+
+
+def _show_value(value: object) -> str:
+    return "null" if value is None else show_text(value)

@@ -1,0 +1,97 @@
+"""One tag as JSON: the snapshot that it holds and, if it is to go some day, when it was made and how long it stays.
+
+The layout is the one of Paimon's Java writer. Its moments are local times without a zone, as lists of numbers from which
+trailing zero seconds and nanoseconds are left out; its lengths of time are seconds with nine decimals. Both are only
+there when a retention was asked for. Python keeps microseconds: finer digits of others are cut off.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from lakebed.errors import CorruptError
+from lakebed.format.snapshot import Snapshot, load_json_object, snapshot_from_dict, snapshot_to_dict
+
+_CREATE_TIME: Final = "tagCreateTime"
+_TIME_RETAINED: Final = "tagTimeRetained"
+_MICROSECOND: Final = dt.timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A name for a snapshot, which keeps what the snapshot needs. ``create_time`` is local time without a zone."""
+
+    name: str
+    snapshot: Snapshot
+    create_time: dt.datetime | None = None
+    time_retained: dt.timedelta | None = None
+
+    @property
+    def expires_at(self) -> dt.datetime | None:
+        """When its time is up; ``None``: never."""
+        if self.create_time is None or self.time_retained is None:
+            return None
+        try:
+            return self.create_time + self.time_retained
+        except OverflowError:
+            return None
+
+
+def tag_to_json(tag: Tag) -> str:
+    """The text of a tag file."""
+    text = json.dumps(snapshot_to_dict(tag.snapshot), indent=2, separators=(",", " : "), ensure_ascii=False)
+    lines = [text.removesuffix("\n}")]
+    if tag.create_time is not None:
+        lines.append(f'  "{_CREATE_TIME}" : [ {", ".join(map(str, _moment_parts(tag.create_time)))} ]')
+    if tag.time_retained is not None:
+        lines.append(f'  "{_TIME_RETAINED}" : {_seconds_text(tag.time_retained)}')
+    return ",\n".join(lines) + "\n}"
+
+
+def _moment_parts(moment: dt.datetime) -> list[int]:
+    parts = [moment.year, moment.month, moment.day, moment.hour, moment.minute]
+    if moment.microsecond:
+        return [*parts, moment.second, moment.microsecond * 1000]
+    return [*parts, moment.second] if moment.second else parts
+
+
+def _seconds_text(length: dt.timedelta) -> str:
+    return format(Decimal(length // _MICROSECOND).scaleb(-6), ".9f") if length else "0.0"
+
+
+def tag_from_json(name: str, text: str | bytes, *, where: str) -> Tag:
+    """The tag in a file's text; ``where`` names the file in errors."""
+    raw = load_json_object(text, where=where)
+    snapshot = snapshot_from_dict(raw, where=where)
+    return Tag(name, snapshot, _moment(raw.get(_CREATE_TIME), where), _length(raw.get(_TIME_RETAINED), where))
+
+
+def _moment(raw: Any, where: str) -> dt.datetime | None:
+    if raw is None:
+        return None
+    try:
+        year, month, day, hour, minute, second, nanos = [*raw, 0, 0][: max(len(raw), 7)]
+        return dt.datetime(year, month, day, hour, minute, second, nanos // 1000)  # noqa: DTZ001 - local time
+    except (TypeError, ValueError, OverflowError):
+        raise _damage(where, _CREATE_TIME, raw, "a list such as [2025, 1, 31, 12, 0]") from None
+
+
+def _length(raw: Any, where: str) -> dt.timedelta | None:
+    if raw is None:
+        return None
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise _damage(where, _TIME_RETAINED, raw, "a number of seconds")
+    try:
+        return dt.timedelta(seconds=raw)
+    except ValueError:
+        raise _damage(where, _TIME_RETAINED, raw, "a number of seconds") from None
+    except OverflowError:  # longer than the calendar
+        return dt.timedelta.max if raw > 0 else dt.timedelta.min
+
+
+def _damage(where: str, key: str, raw: object, wanted: str) -> CorruptError:
+    return CorruptError(f"{where}: {key} must be {wanted}, not {raw!r}; restore the file, or replace or delete the tag")

@@ -1,0 +1,195 @@
+"""What a table's keeper does: branches, tags, rollback, expiry, orphan files, consumers, and a check that all is well.
+
+Everything works on the branch that the table was opened on. What removes something can be asked first what it would remove:
+``dry_run=True``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lakebed.errors import OptionError
+from lakebed.format.moments import moment_millis
+from lakebed.format.snapshot import Snapshot
+from lakebed.format.tag import Tag
+from lakebed.metadata import branches, consumers, tags
+from lakebed.metadata.compact_manifests import ManifestCompaction, compact_manifests
+from lakebed.metadata.expire import Expiry, expire_snapshots
+from lakebed.metadata.fast_forward import FastForward, fast_forward
+from lakebed.metadata.merge_branch import merge_branch
+from lakebed.metadata.orphans import remove_orphan_files
+from lakebed.metadata.removal import Removal
+from lakebed.metadata.rollback import RollbackPlan, rollback_to
+from lakebed.metadata.store import TableStore
+from lakebed.metadata.verify.report import Report
+from lakebed.operations.expire_partitions import expire_partitions
+from lakebed.operations.verify import verify
+
+Length = str | dt.timedelta
+
+
+class Maintenance:
+    """The part of a table that is about its history and its files, not about its rows."""
+
+    _store: TableStore
+
+    # ------------------------------------------------------------------------------------------------ branches
+
+    def branches(self) -> list[str]:
+        """The names of the branches besides main."""
+        return self._store.branch_names()
+
+    def rename_branch(self, old: str, new: str, *, force: bool = False) -> None:
+        """Give a branch another name; ``force`` also if an option of the table names it."""
+        branches.rename_branch(self._store, old, new, force=force)
+
+    def drop_branch(self, name: str, *, force: bool = False, ignore_if_missing: bool = False) -> None:
+        """Remove a branch; its files go with :meth:`remove_orphan_files`. ``force`` also if an option names it."""
+        branches.drop_branch(self._store, name, force=force, ignore_if_missing=ignore_if_missing)
+
+    def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForward:
+        """Make main what a branch is: main's snapshots since the branch's first one go, the branch's take their place."""
+        return fast_forward(self._store, name, dry_run=dry_run)
+
+    def merge_branch(self, name: str) -> Snapshot | None:
+        """Append what a branch of an append-only table has and this one lacks; ``None`` if there is nothing."""
+        return merge_branch(self._store, name)
+
+    # ---------------------------------------------------------------------------------------------------- tags
+
+    def tags(self) -> dict[str, Snapshot]:
+        """Every tag and the snapshot it holds."""
+        return self._store.snapshots.tags()
+
+    def tag_details(self) -> list[Tag]:
+        """Every tag with the time it was made and how long it stays."""
+        return tags.list_tags(self._store)
+
+    def create_tag(
+        self,
+        name: str,
+        *,
+        snapshot: int | None = None,
+        time_retained: Length | None = None,
+        ignore_if_exists: bool = False,
+    ) -> Tag:
+        """Hold a snapshot (the latest, if none is given) under a name, for good or for some time such as ``7 d``."""
+        given = {"snapshot": snapshot, "time_retained": time_retained, "ignore_if_exists": ignore_if_exists}
+        return tags.create_tag(self._store, name, **given)  # type: ignore[arg-type]
+
+    def replace_tag(self, name: str, *, snapshot: int | None = None, time_retained: Length | None = None) -> Tag:
+        """Let an existing tag hold another snapshot, or for another time."""
+        return tags.replace_tag(self._store, name, snapshot=snapshot, time_retained=time_retained)
+
+    def rename_tag(self, old: str, new: str) -> None:
+        """Give a tag another name."""
+        tags.rename_tag(self._store, old, new)
+
+    def delete_tag(self, name: str, *, dry_run: bool = False, ignore_if_missing: bool = False) -> Removal:
+        """Remove a tag and the files that nothing else needs; gives those."""
+        return tags.delete_tag(self._store, name, dry_run=dry_run, ignore_if_missing=ignore_if_missing)
+
+    def expire_tags(self, *, older_than: Any = None, dry_run: bool = False) -> list[str]:
+        """Remove the tags whose time is up, or that were made before ``older_than``; gives their names."""
+        return tags.expire_tags(self._store, older_than=older_than, dry_run=dry_run)
+
+    # ------------------------------------------------------------------------------------- rollback and expiry
+
+    def rollback_to(
+        self, *, snapshot: int | None = None, tag: str | None = None, timestamp: Any = None, dry_run: bool = False
+    ) -> RollbackPlan:
+        """Make an earlier snapshot the latest again; the later ones and their tags go. Gives what went."""
+        now = time.time_ns() // 1_000_000
+        millis = None if timestamp is None else moment_millis(timestamp, now_millis=now, what="timestamp")
+        return rollback_to(self._store, snapshot=snapshot, tag=tag, timestamp_millis=millis, dry_run=dry_run)
+
+    def expire_snapshots(
+        self,
+        *,
+        retain_max: int | None = None,
+        retain_min: int | None = None,
+        older_than: Any = None,
+        max_deletes: int | None = None,
+        dry_run: bool = False,
+    ) -> Expiry:
+        """Remove the oldest snapshots and the files that nothing else needs; gives both.
+
+        What is not given comes from the table's ``snapshot.*`` options. Tags, branches and consumers protect theirs.
+        """
+        return expire_snapshots(
+            self._store,
+            retain_max=retain_max,
+            retain_min=retain_min,
+            older_than=older_than,
+            max_deletes=max_deletes,
+            dry_run=dry_run,
+        )
+
+    def expire_partitions(
+        self,
+        *,
+        expiration_time: Length | None = None,
+        timestamp_formatter: str | None = None,
+        timestamp_pattern: str | None = None,
+        strategy: str | None = None,
+        max_expires: int | None = None,
+        dry_run: bool = False,
+    ) -> list[dict[str, Any]]:
+        """Drop old partitions; gives them. What is not given comes from the table's ``partition.*`` options."""
+        return expire_partitions(
+            self._store,
+            expiration_time=expiration_time,
+            timestamp_formatter=timestamp_formatter,
+            timestamp_pattern=timestamp_pattern,
+            strategy=strategy,
+            max_expires=max_expires,
+            dry_run=dry_run,
+        )
+
+    def compact_manifests(self, *, dry_run: bool = False) -> ManifestCompaction:
+        """Write the list of files anew, without what cancels out; gives its shape before and after."""
+        return compact_manifests(self._store, dry_run=dry_run)
+
+    # --------------------------------------------------------------------------------------------- being sound
+
+    def remove_orphan_files(self, *, older_than: Any = None, dry_run: bool = True) -> Removal:
+        """Remove files that no snapshot, tag or changelog of any branch needs and that are older than a day.
+
+        Shows them only, unless ``dry_run=False``. ``older_than`` is a time or a length of time before now; younger files
+        may belong to a commit that is being made.
+        """
+        return remove_orphan_files(self._store, older_than=older_than, dry_run=dry_run)
+
+    def verify(
+        self,
+        *,
+        deep: bool = False,
+        repair: bool = False,
+        dry_run: bool = True,
+        report: Callable[[str, int, int], None] | None = None,
+    ) -> Report:
+        """Check that all of the table is there and adds up, on every branch; ``deep`` reads every row.
+
+        ``repair`` plans what is safe to mend, and does it with ``dry_run=False``. ``report`` is called with what is being
+        looked at, how many were, and how many there are.
+        """
+        return verify(self._store, deep=deep, repair=repair, dry_run=dry_run, report=report)
+
+    # ----------------------------------------------------------------------------------------------- consumers
+
+    def consumers(self) -> dict[str, int]:
+        """The readers that noted how far they are, and the snapshot that each reads next."""
+        return consumers.list_consumers(self._store)
+
+    def reset_consumer(self, name: str, next_snapshot: int | None = None) -> int:
+        """Set what a consumer reads next; without a snapshot what comes after the latest."""
+        if isinstance(next_snapshot, bool) or not isinstance(next_snapshot, int | None):
+            raise OptionError(f"next_snapshot must be the id of a snapshot, not {next_snapshot!r}")
+        return consumers.reset_consumer(self._store, name, next_snapshot)
+
+    def delete_consumer(self, name: str) -> None:
+        """Forget a consumer; snapshots are no longer kept for it."""
+        consumers.delete_consumer(self._store, name)

@@ -1,0 +1,225 @@
+"""Branches: further histories of a table, beside main, over the same data files.
+
+A branch is the folder ``branch/branch-<name>`` with schemas, snapshots and tags of its own; manifests, index files and data
+files lie in the table's root for all branches. A branch that is created starts empty, or at a snapshot of the branch it
+is created from, and shares that snapshot's files.
+
+Branches appear, change their name and disappear by the rename of one folder, so nobody ever sees half a branch. A call
+that dies may leave a hidden folder ``branch/.branch-<name>.<uuid>.tmp``, which no reader looks at and orphan removal takes.
+A branch that was created from a snapshot keeps that snapshot readable: after it appeared, its creator looks whether the
+snapshot is still where it came from; if it is not, its files may be on their way out, so the branch is taken back.
+
+Dropping a branch leaves its data files and manifests to orphan removal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from dataclasses import dataclass
+from typing import Final
+
+from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, OptionError, StorageError, unknown_name
+from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, TablePaths, check_name
+from lakebed.format.snapshot import Snapshot, snapshot_to_json
+from lakebed.metadata.store import TableStore
+from lakebed.metadata.tags import get_tag
+
+_NAMING_OPTIONS: Final = (
+    "scan.fallback-branch",
+    "scan.primary-branch",
+    "scan.fallback-snapshot-branch",
+    "scan.fallback-delta-branch",
+)
+
+
+# ------------------------------------------------------------------------------------------------- creating
+
+
+def create_branch(
+    store: TableStore,
+    name: str,
+    *,
+    tag: str | None = None,
+    snapshot: int | None = None,
+    ignore_if_exists: bool = False,
+) -> TableStore:
+    """Make a branch: empty, or with the snapshot of a tag (and the tag), or with a snapshot of this branch."""
+    check_branch_name(name)
+    if tag is not None and snapshot is not None:
+        raise OptionError(f"branch {name!r} can start at a tag or at a snapshot, not at both; give one of them")
+    if name in store.branch_names():
+        if ignore_if_exists:
+            return store.on_branch(name)
+        raise _already_there(store, name)
+    start = _start(store, tag, snapshot)
+    branch = TablePaths(store.paths.root, name)
+    draft = _hidden(branch)
+    try:
+        _write_draft(store, branch, draft, start)
+        _move(store, draft, branch.branch_root, name)
+    except AlreadyExistsError:
+        _discard(store, draft)
+        if ignore_if_exists:
+            return store.on_branch(name)
+        raise
+    except BaseException:
+        _discard(store, draft)
+        raise
+    _keep_if_held(store, name, start)
+    return store.on_branch(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Where a branch begins."""
+
+    snapshot: Snapshot | None = None
+    tag: str | None = None
+
+
+def _start(store: TableStore, tag: str | None, snapshot_id: int | None) -> _Start:
+    if tag is not None:
+        return _Start(get_tag(store, tag).snapshot, tag)
+    return _Start() if snapshot_id is None else _Start(store.snapshots.get(snapshot_id))
+
+
+def _write_draft(store: TableStore, branch: TablePaths, draft: str, start: _Start) -> None:
+    """The files of a new branch, in a folder that nobody looks at."""
+
+    def put(path: str, data: bytes) -> None:
+        store.storage.write(draft + path.removeprefix(branch.branch_root), data)
+
+    last = None if start.snapshot is None else start.snapshot.schema_id
+    for schema_id in store.schemas.ids():
+        if last is None or schema_id <= last:
+            put(branch.schema(schema_id), store.storage.read(store.paths.schema(schema_id)))
+    if start.snapshot is not None:
+        put(branch.snapshot(start.snapshot.id), _snapshot_bytes(store, start.snapshot))
+    if start.tag is not None:
+        put(branch.tag(start.tag), store.storage.read(store.paths.tag(start.tag)))
+
+
+def _snapshot_bytes(store: TableStore, snapshot: Snapshot) -> bytes:
+    """The snapshot as its file has it; of a tag whose snapshot expired, as a file would have it."""
+    if store.snapshots.find(snapshot.id) == snapshot:
+        with contextlib.suppress(NotFoundError):
+            return store.storage.read(store.paths.snapshot(snapshot.id))
+    return snapshot_to_json(snapshot).encode()
+
+
+def _keep_if_held(store: TableStore, name: str, start: _Start) -> None:
+    try:
+        held = _is_held(store, start)
+    except LakebedError:
+        _remove(store, name)
+        raise
+    if not held and start.snapshot is not None:
+        _remove(store, name)
+        raise NotFoundError(
+            f"snapshot {start.snapshot.id} of table {store.name} went away while branch {name!r} was made of it; "
+            "start the branch at another snapshot"
+        )
+
+
+def _is_held(store: TableStore, start: _Start) -> bool:
+    """Whether the snapshot, or the tag, of which the branch was made is still what it was."""
+    if start.snapshot is None or store.snapshots.find(start.snapshot.id) == start.snapshot:
+        return True
+    return start.tag is not None and store.snapshots.find_tag(start.tag) == start.snapshot
+
+
+# ------------------------------------------------------------------------------------ renaming and dropping
+
+
+def rename_branch(store: TableStore, old: str, new: str, *, force: bool = False) -> None:
+    """Give a branch another name; one that the table's options name only with ``force``."""
+    check_branch_name(new)
+    _check_there(store, old)
+    if not force:
+        _check_unnamed(store, old, "renamed")
+    if old == new or new in store.branch_names():
+        raise _already_there(store, new)
+    _move(store, _folder(store, old), _folder(store, new), new)
+
+
+def drop_branch(store: TableStore, name: str, *, force: bool = False, ignore_if_missing: bool = False) -> None:
+    """Remove a branch; one that the table's options name only with ``force``."""
+    if ignore_if_missing and name != MAIN_BRANCH and name not in store.branch_names():
+        return
+    _check_there(store, name)
+    if not force:
+        _check_unnamed(store, name, "dropped")
+    _remove(store, name)
+
+
+def _remove(store: TableStore, name: str) -> None:
+    hidden = _hidden(TablePaths(store.paths.root, name))
+    _move(store, _folder(store, name), hidden, name)
+    _discard(store, hidden)
+
+
+def _check_there(store: TableStore, name: str) -> None:
+    if name == MAIN_BRANCH:
+        raise OptionError(f"branch {MAIN_BRANCH!r} is table {store.name} itself; it cannot be renamed or dropped")
+    if name not in store.branch_names():
+        raise NotFoundError(unknown_name("branch", name, store.branch_names(), where=f"table {store.name}"))
+
+
+def _check_unnamed(store: TableStore, name: str, verb: str) -> None:
+    """Refuse to take a branch away from under a table that reads it."""
+    schema = store.on_branch(MAIN_BRANCH).schemas.latest()
+    options = {} if schema is None else schema.options
+    naming = [option for option in _NAMING_OPTIONS if options.get(option) == name]
+    if naming:
+        raise OptionError(
+            f"branch {name!r} of table {store.name} cannot be {verb}: option {naming[0]!r} of the table names it; "
+            "reset the option first, or pass force=True"
+        )
+
+
+# ---------------------------------------------------------------------------------------- names and folders
+
+
+def check_branch_name(name: str) -> None:
+    """Refuse what cannot be the name of a new branch."""
+    check_name(name, "branch")
+    if name == MAIN_BRANCH:
+        raise OptionError(f"{name!r} cannot be the name of a branch: it is the name of the table's own history")
+    if "$" in name:
+        raise OptionError(f"{name!r} cannot be the name of a branch: '$' separates it from the table's name")
+    if name.isdigit():
+        raise OptionError(f"{name!r} cannot be the name of a branch: it must not consist of digits only")
+
+
+def _already_there(store: TableStore, name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f"branch {name!r} of table {store.name} already exists; drop it first or use another name"
+    )
+
+
+def _folder(store: TableStore, name: str) -> str:
+    return store.paths.on_branch(name).branch_root
+
+
+def _hidden(branch: TablePaths) -> str:
+    return f"{branch.branches}/.{BRANCH_PREFIX}{branch.branch}.{uuid.uuid4()}.tmp"
+
+
+def _move(store: TableStore, source: str, target: str, name: str) -> None:
+    """Rename a folder. A lost acknowledgement is made good by looking; of two who want a name, one wins."""
+    try:
+        store.storage.rename_folder(source, target)
+    except AlreadyExistsError:
+        raise _already_there(store, name) from None
+    except StorageError:
+        if not store.storage.exists(target):
+            raise
+        if store.storage.exists(source):
+            raise _already_there(store, name) from None
+
+
+def _discard(store: TableStore, folder: str) -> None:
+    """Remove a hidden folder, if it can be: what stays is out of sight."""
+    with contextlib.suppress(LakebedError):
+        store.storage.delete_tree(folder)

@@ -1,0 +1,85 @@
+"""Consumers: notes of streaming readers about the snapshot that they read next.
+
+A note is the file ``consumer/consumer-<name>`` of a branch. Expiry keeps every snapshot from the smallest note on, so a
+note that cannot be read is an error that names the file, never a note that protects nothing. Lakebed writes notes as
+Paimon's Java writer does and reads those of pypaimon too.
+"""
+
+from __future__ import annotations
+
+import time
+
+from lakebed.errors import CorruptError, NotFoundError, OptionError, unknown_name
+from lakebed.format.paths import CONSUMER_PREFIX, check_name
+from lakebed.format.snapshot import load_json_object
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+
+
+def list_consumers(store: TableStore) -> dict[str, int]:
+    """Every consumer of the branch and the snapshot that it reads next, by name."""
+    found = {name: _read(store, name) for name in sorted(_modified_millis(store))}
+    return {name: next_snapshot for name, next_snapshot in found.items() if next_snapshot is not None}
+
+
+def find_consumer(store: TableStore, name: str) -> int | None:
+    """The snapshot that a consumer reads next, or ``None`` if there is no such consumer."""
+    check_name(name, "consumer")
+    return _read(store, name)
+
+
+def _read(store: TableStore, name: str) -> int | None:
+    path = store.paths.consumer(name)
+    try:
+        text = store.storage.read(path)
+    except NotFoundError:
+        return None
+    found = load_json_object(text, where=path).get("nextSnapshot")
+    if type(found) is not int:
+        raise CorruptError(f"{path}: nextSnapshot must be a snapshot id, not {found!r}; reset or delete the consumer")
+    return found
+
+
+def smallest_next_snapshot(store: TableStore) -> int | None:
+    """The first snapshot that some consumer still has to read, or ``None`` if there are no consumers."""
+    return min(list_consumers(store).values(), default=None)
+
+
+def reset_consumer(store: TableStore, name: str, next_snapshot: int | None = None) -> int:
+    """Make a consumer, or set what it reads next; without a number it reads what is committed from now on."""
+    check_name(name, "consumer")
+    if next_snapshot is None:
+        next_snapshot = (store.snapshots.latest_id() or 0) + 1
+    elif isinstance(next_snapshot, bool) or not isinstance(next_snapshot, int) or next_snapshot < 1:
+        raise OptionError(f"consumer {name!r} cannot read snapshot {next_snapshot!r} next; give a number from 1 on")
+    text = f'{{\n  "nextSnapshot" : {next_snapshot}\n}}'
+    store.storage.replace(store.paths.consumer(name), text.encode())
+    return next_snapshot
+
+
+def delete_consumer(store: TableStore, name: str) -> None:
+    """Remove a consumer; snapshots that only it kept may expire from now on."""
+    known = _modified_millis(store)
+    if name not in known:
+        raise NotFoundError(unknown_name("consumer", name, sorted(known), where=f"table {store.name}"))
+    store.storage.delete(store.paths.consumer(name))
+
+
+def expire_consumers(store: TableStore, *, dry_run: bool = False, now_millis: int | None = None) -> list[str]:
+    """Remove the consumers that noted nothing for ``consumer.expiration-time``; without that option, none."""
+    longest = TableOptions(store.schema().options).consumer_expiration_time
+    if longest is None:
+        return []
+    now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+    names = sorted(name for name, noted in _modified_millis(store).items() if noted < now - longest * 1000)
+    for name in names if not dry_run else ():
+        store.storage.delete(store.paths.consumer(name))
+    return names
+
+
+def _modified_millis(store: TableStore) -> dict[str, int]:
+    return {
+        info.name.removeprefix(CONSUMER_PREFIX): info.modified_millis
+        for info in store.storage.list(store.paths.consumers)
+        if info.name.startswith(CONSUMER_PREFIX) and not info.is_dir
+    }

@@ -1,0 +1,63 @@
+"""Where the files of manifest entries lie."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.format.paths import partition_path
+from lakebed.format.schema import TableSchema
+from lakebed.metadata.scan import partition_table
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+
+_LOCAL_URI: Final = r"^file:(?://)?(/)"
+
+
+def data_file_paths(store: TableStore, schema: TableSchema, entries: pa.Table) -> list[str]:
+    """Where the files of entries lie; each distinct partition is decoded once."""
+    paths: list[str] = path_array(store, schema, entries).to_pylist()
+    return paths
+
+
+def path_array(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.Array:
+    """The same as Arrow strings. An external path that names the local disk as a URI comes without its scheme."""
+    if not len(entries):
+        return pa.array([], pa.string())
+    encoded = entries["partition"].combine_chunks().dictionary_encode()
+    folders = np.array(_partition_folders(schema, encoded.dictionary), object)
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    buckets, bucket_codes = np.unique(entries["bucket"].to_numpy(), return_inverse=True)
+    pairs, places = np.unique(codes * len(buckets) + bucket_codes, return_inverse=True)
+    directory = TableOptions(schema.options).data_file_directory or ""
+    known = [
+        store.paths.bucket(folders[pair // len(buckets)], int(buckets[pair % len(buckets)]), directory=directory)
+        for pair in pairs.tolist()
+    ]
+    own = pc.binary_join_element_wise(pa.array(known, pa.string()).take(pa.array(places)), _names(entries), "/")
+    external = pc.replace_substring_regex(entries["external_path"].combine_chunks(), _LOCAL_URI, r"\1")
+    return pc.coalesce(external, own)
+
+
+def _names(entries: pa.Table) -> pa.Array:
+    return entries["file_name"].combine_chunks()
+
+
+def _partition_folders(schema: TableSchema, partitions: pa.Array) -> list[str]:
+    fields = schema.partition_fields
+    if not fields:
+        return [""] * len(partitions)
+    options = TableOptions(schema.options)
+    return [
+        partition_path(
+            [column.name for column in fields],
+            [column.type for column in fields],
+            list(row.values()),
+            default_name=options.partition_default_name,
+            legacy_names=options.partition_legacy_name,
+        )
+        for row in partition_table(partitions, fields).to_pylist()
+    ]

@@ -1,0 +1,155 @@
+"""Rollback: a branch becomes again what it was at an earlier snapshot.
+
+Newer snapshots go, and with them newer tags and newer long-lived changelogs; schemas stay, and data files are left to
+orphan removal. Snapshots go from the newest down, so whenever this dies the branch is at some snapshot between where it
+was and the target, and rolling back again finishes the job. A commit that lands meanwhile is rolled back too: the
+snapshots are listed again until none is newer than the target.
+
+A tag whose snapshot expired gets its snapshot back before anything goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+
+from lakebed.errors import LakebedError, NotFoundError, OptionError
+from lakebed.format.paths import CHANGELOG_PREFIX, id_of
+from lakebed.format.snapshot import Snapshot, snapshot_to_json
+from lakebed.metadata.store import TableStore
+from lakebed.metadata.tags import get_tag
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackPlan:
+    """What a rollback takes away, or would take away in a dry run."""
+
+    target: Snapshot
+    snapshots: tuple[int, ...]
+    tags: tuple[str, ...]
+    changelogs: tuple[int, ...]
+    recreates_snapshot: bool
+    dry_run: bool
+
+    def __str__(self) -> str:
+        verb = "would go" if self.dry_run else "went"
+        gone = [
+            f"{what} {', '.join(map(str, names))}"
+            for what, names in (
+                ("snapshots", self.snapshots),
+                ("tags", self.tags),
+                ("changelogs", self.changelogs),
+            )
+            if names
+        ]
+        return f"to snapshot {self.target.id}; {'; '.join(gone) or 'nothing'} {verb}"
+
+
+def rollback_to(
+    store: TableStore,
+    *,
+    snapshot: int | None = None,
+    tag: str | None = None,
+    timestamp_millis: int | None = None,
+    dry_run: bool = False,
+) -> RollbackPlan:
+    """Roll a branch back to a snapshot, a tag, or the newest snapshot of a moment (epoch milliseconds)."""
+    if sum(given is not None for given in (snapshot, tag, timestamp_millis)) != 1:
+        raise OptionError("a rollback needs exactly one of a snapshot, a tag and a timestamp")
+    plan = _plan(store, _target(store, snapshot, tag, timestamp_millis))
+    if dry_run:
+        return replace(plan, dry_run=True)
+    if plan.recreates_snapshot:
+        _recreate(store, plan.target, tag)
+    _set_hint(store, store.paths.latest_hint, plan.target.id)
+    gone = _delete_newer_snapshots(store, plan.target)
+    changelogs = _changelogs_after(store, plan.target)
+    for number in reversed(changelogs):
+        store.storage.delete(store.paths.changelog(number))
+    if changelogs:
+        store.storage.delete(f"{store.paths.changelogs}/LATEST")
+    tags = _tags_after(store, plan.target)
+    for name in tags:
+        store.storage.delete(store.paths.tag(name))
+    _set_hint(store, store.paths.latest_hint, plan.target.id)
+    return replace(
+        plan,
+        snapshots=tuple(sorted({*plan.snapshots, *gone})),
+        tags=tuple(sorted({*plan.tags, *tags})),
+        changelogs=tuple(sorted({*plan.changelogs, *changelogs})),
+    )
+
+
+def _target(store: TableStore, snapshot: int | None, tag: str | None, timestamp_millis: int | None) -> Snapshot:
+    if tag is not None:
+        return get_tag(store, tag).snapshot
+    if timestamp_millis is None:
+        return store.snapshots.get(snapshot or 0)
+    found = store.snapshots.at(timestamp_millis)
+    if found is None:
+        raise NotFoundError(
+            f"table {store.name} has no snapshot at or before {timestamp_millis} (epoch milliseconds); "
+            "choose a later moment, or a tag"
+        )
+    return found
+
+
+def _plan(store: TableStore, target: Snapshot) -> RollbackPlan:
+    return RollbackPlan(
+        target=target,
+        snapshots=tuple(number for number in store.snapshots.ids() if number > target.id),
+        tags=tuple(_tags_after(store, target)),
+        changelogs=tuple(_changelogs_after(store, target)),
+        recreates_snapshot=store.snapshots.find(target.id) != target,
+        dry_run=False,
+    )
+
+
+def _tags_after(store: TableStore, target: Snapshot) -> list[str]:
+    return [name for name, tagged in store.snapshots.tags().items() if tagged.id > target.id]
+
+
+def _changelogs_after(store: TableStore, target: Snapshot) -> list[int]:
+    found = (id_of(info.name, CHANGELOG_PREFIX) for info in store.storage.list(store.paths.changelogs))
+    return sorted(number for number in found if number is not None and number > target.id)
+
+
+def _recreate(store: TableStore, target: Snapshot, tag: str | None) -> None:
+    """Give a tag its snapshot file back; if the tag goes away meanwhile, so may the files, and nothing is rolled back."""
+    if tag is None:
+        raise _gone(store, target)
+    path, text = store.paths.snapshot(target.id), snapshot_to_json(target).encode()
+    before: bytes | None = None
+    if not store.storage.create_exclusive(path, text):
+        # The id is in use by a later commit, which goes like the newer ones.
+        before = store.storage.read(path)
+        store.storage.replace(path, text)
+    if store.snapshots.find_tag(tag) != target:
+        if before is None:
+            store.storage.delete(path)
+        else:
+            store.storage.replace(path, before)
+        raise _gone(store, target)
+    _set_hint(store, store.paths.earliest_hint, min(store.snapshots.ids()))
+
+
+def _gone(store: TableStore, target: Snapshot) -> NotFoundError:
+    return NotFoundError(
+        f"snapshot {target.id} of table {store.name} went away before the rollback began; nothing was rolled back"
+    )
+
+
+def _delete_newer_snapshots(store: TableStore, target: Snapshot) -> set[int]:
+    if store.snapshots.find(target.id) != target:
+        raise _gone(store, target)
+    gone: set[int] = set()
+    while newer := [number for number in store.snapshots.ids() if number > target.id]:
+        for number in reversed(newer):
+            store.storage.delete(store.paths.snapshot(number))
+        gone.update(newer)
+    return gone
+
+
+def _set_hint(store: TableStore, path: str, snapshot_id: int) -> None:
+    with contextlib.suppress(LakebedError):  # a hint is only a hint
+        store.storage.replace(path, str(snapshot_id).encode())

@@ -1,0 +1,97 @@
+"""Which files of an append table should become fewer: the plan of its compaction.
+
+Small files of one bucket are packed in the order in which they were written, each pack about one file of the target size.
+Where order matters (tables with fixed buckets keep the order of their rows) a pack never reaches over a file that stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakebed.options import TableOptions
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SmallFilePolicy:
+    """When files are packed. ``full`` packs every two small files, whatever ``min_files`` says."""
+
+    target_size: int
+    small_size: int
+    min_files: int
+    deleted_share: float
+    full: bool = False
+
+    @staticmethod
+    def of(options: TableOptions, *, full: bool) -> SmallFilePolicy:
+        target = options.target_file_size(is_primary_key=False)
+        ratio, share = options.get("compaction.small-file-ratio"), options.get("compaction.delete-ratio-threshold")
+        if full and options.get("compaction.force-rewrite-all-files"):
+            return SmallFilePolicy(target, 2**62, 1, 0.0, full=True)
+        return SmallFilePolicy(
+            target_size=target,
+            small_size=int(target * float(ratio)),  # type: ignore[arg-type]
+            min_files=2 if full else int(options.get("compaction.min.file-num")),  # type: ignore[arg-type]
+            deleted_share=float(share),  # type: ignore[arg-type]
+            full=full,
+        )
+
+
+def pick_small_files(
+    entries: pa.Table, policy: SmallFilePolicy, *, deleted_rows: npt.NDArray[np.int64], ordered: bool
+) -> list[Rows]:
+    """The packs of files to be rewritten together, as row numbers of the entries, oldest first.
+
+    ``deleted_rows`` says how many rows of each file are marked as deleted; files with many are rewritten though large.
+    """
+    if not len(entries):
+        return []
+    size = entries["file_size"].to_numpy()
+    rows = np.maximum(entries["row_count"].to_numpy(), 1)
+    hollow = deleted_rows > rows * policy.deleted_share
+    wanted = (size < policy.small_size) | hollow
+    bucket = _bucket_codes(entries)
+    order = (
+        np.lexsort((entries["min_sequence_number"].to_numpy(), bucket))
+        if ordered
+        else np.argsort(bucket, kind="stable")
+    )
+    # A run ends with its bucket and, where order matters, at a file that stays.
+    starts = np.ones(len(order), np.bool_)
+    starts[1:] = bucket[order][1:] != bucket[order][:-1]
+    if ordered:
+        starts[1:] |= ~wanted[order][:-1]
+    run = np.cumsum(starts)[wanted[order]]
+    chosen = order[wanted[order]]
+    if not len(chosen):
+        return []
+    packs = np.split(chosen, np.flatnonzero(_new_pack(run, size[chosen], policy.target_size)))
+    return [pack for pack in packs if _is_worth_it(pack, size, hollow, policy)]
+
+
+def _bucket_codes(entries: pa.Table) -> Rows:
+    partition = entries["partition"].combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    bucket = entries["bucket"].to_numpy()
+    return np.asarray(partition.astype(np.int64) * (int(bucket.max()) + 1) + bucket, np.int64)
+
+
+def _new_pack(run: Rows, size: Rows, target: int) -> npt.NDArray[np.bool_]:
+    """Where a pack begins: with a run, and whenever the bytes before it in the run fill another file."""
+    before = np.cumsum(size) - size
+    first = np.ones(len(run), np.bool_)
+    first[1:] = run[1:] != run[:-1]
+    in_run = before - np.maximum.accumulate(np.where(first, before, 0))
+    number = in_run // target
+    first[1:] |= number[1:] != number[:-1]
+    first[0] = False  # np.split begins there anyway
+    return first
+
+
+def _is_worth_it(pack: Rows, size: Rows, hollow: npt.NDArray[np.bool_], policy: SmallFilePolicy) -> bool:
+    enough = len(pack) >= policy.min_files or (len(pack) > 1 and size[pack].sum() >= policy.target_size)
+    return bool(enough or hollow[pack].any())

@@ -1,0 +1,332 @@
+"""Tags: names for snapshots, which keep what these need after they expire.
+
+A tag is one file, ``tag/tag-<name>`` of a branch, created exclusively and replaced atomically, so there is never half a
+tag. What holds however calls race or die:
+
+* A tag that was acknowledged keeps its snapshot readable. After writing it, :func:`create_tag` looks whether the snapshot
+  (or the tag that held it) is still there; if it is not, its files may be on their way out, so the tag is taken back.
+* :func:`rename_tag` writes the new name before it deletes the old one. Dying in between leaves both; renaming again
+  finishes the job.
+* :func:`delete_tag` and :func:`expire_tags` delete the tag files first, and then those files that neither a snapshot nor
+  another tag, of any branch, needs. Dying in between leaves files that nobody refers to, which orphan removal takes.
+  :func:`replace_tag` leaves what only the old snapshot needed to orphan removal at once, as Paimon does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lakebed.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    LakebedError,
+    NotFoundError,
+    OptionError,
+    unknown_name,
+)
+from lakebed.format.moments import moment_millis
+from lakebed.format.paths import TAG_PREFIX, check_name
+from lakebed.format.snapshot import Snapshot
+from lakebed.format.tag import Tag, tag_from_json, tag_to_json
+from lakebed.metadata.references import only_needed_by
+from lakebed.metadata.removal import DoomedFile, Removal, delete_files
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions, parse_duration
+
+__all__ = [
+    "Tag",
+    "create_tag",
+    "delete_tag",
+    "expire_tags",
+    "find_tag",
+    "get_tag",
+    "list_tags",
+    "rename_tag",
+    "replace_tag",
+]
+
+# ------------------------------------------------------------------------------------------------- looking
+
+
+def list_tags(store: TableStore) -> list[Tag]:
+    """Every tag of the branch, by name."""
+    found = (find_tag(store, name) for name in sorted(_modified_millis(store)))
+    return [tag for tag in found if tag is not None]
+
+
+def find_tag(store: TableStore, name: str) -> Tag | None:
+    """One tag, or ``None`` if there is no such tag."""
+    text = _read(store, name)
+    return None if text is None else tag_from_json(name, text, where=store.paths.tag(name))
+
+
+def get_tag(store: TableStore, name: str) -> Tag:
+    """One tag."""
+    return tag_from_json(name, _existing(store, name), where=store.paths.tag(name))
+
+
+def _read(store: TableStore, name: str) -> bytes | None:
+    try:
+        return store.storage.read(store.paths.tag(name))
+    except NotFoundError:
+        return None
+
+
+def _existing(store: TableStore, name: str) -> bytes:
+    """The text of a tag that has to be there, whatever it says: what is damaged can still be replaced or deleted."""
+    text = _read(store, name) if name in _modified_millis(store) else None
+    if text is None:
+        raise _no_tag(store, name)
+    return text
+
+
+def _no_tag(store: TableStore, name: str) -> NotFoundError:
+    return NotFoundError(unknown_name("tag", name, sorted(_modified_millis(store)), where=f"table {store.name}"))
+
+
+def _modified_millis(store: TableStore) -> dict[str, int]:
+    return {
+        info.name.removeprefix(TAG_PREFIX): info.modified_millis
+        for info in store.storage.list(store.paths.tags)
+        if info.name.startswith(TAG_PREFIX) and not info.is_dir
+    }
+
+
+# ------------------------------------------------------------------------------------------------- making
+
+
+def create_tag(
+    store: TableStore,
+    name: str,
+    *,
+    snapshot: int | None = None,
+    time_retained: str | dt.timedelta | None = None,
+    ignore_if_exists: bool = False,
+    now: dt.datetime | None = None,
+) -> Tag:
+    """Name a snapshot, the latest if none is given, or one that another tag still holds.
+
+    ``time_retained`` is how long the tag stays, a length of time or a text such as ``7 d``; without it the option
+    ``tag.default-time-retained`` counts, and without that the tag stays until it is deleted.
+    """
+    check_name(name, "tag")
+    existing = find_tag(store, name)
+    if existing is None:
+        source = _source(store, snapshot)
+        length = _length(time_retained) or _default_length(store)
+        tag = _tag(name, source.snapshot, length, now)
+        if _create(store, tag):
+            _keep_if_held(store, source, tag, before=None)
+            return tag
+        existing = get_tag(store, name)
+    if ignore_if_exists:
+        return existing
+    raise AlreadyExistsError(
+        f"tag {name!r} of table {store.name} already exists on snapshot {existing.snapshot.id}; replace or delete it"
+    )
+
+
+def replace_tag(
+    store: TableStore,
+    name: str,
+    *,
+    snapshot: int | None = None,
+    time_retained: str | dt.timedelta | None = None,
+    now: dt.datetime | None = None,
+) -> Tag:
+    """Let an existing tag name another snapshot, the latest if none is given. Without a retention it stays for ever."""
+    before = _existing(store, name)
+    source = _source(store, snapshot)
+    tag = _tag(name, source.snapshot, _length(time_retained), now)
+    store.storage.replace(store.paths.tag(name), tag_to_json(tag).encode())
+    _keep_if_held(store, source, tag, before=before)
+    return tag
+
+
+def rename_tag(store: TableStore, old: str, new: str) -> None:
+    """Give a tag another name."""
+    check_name(new, "tag")
+    if old == new:
+        raise OptionError(f"tag {old!r} of table {store.name} cannot be renamed to itself; give another name")
+    text = _existing(store, old)
+    # The same content under the new name is what an interrupted rename leaves.
+    if not store.storage.create_exclusive(store.paths.tag(new), text) and _read(store, new) != text:
+        raise AlreadyExistsError(f"tag {new!r} of table {store.name} already exists; delete it first")
+    if _read(store, old) != text:  # deleted meanwhile, and perhaps its files too
+        store.storage.delete(store.paths.tag(new))
+        raise _no_tag(store, old)
+    store.storage.delete(store.paths.tag(old))
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A snapshot to be tagged, and the tag that holds it if its own file is gone."""
+
+    snapshot: Snapshot
+    tag: str | None = None
+
+    def is_there(self, store: TableStore) -> bool:
+        found = store.snapshots.find(self.snapshot.id) if self.tag is None else store.snapshots.find_tag(self.tag)
+        return found == self.snapshot
+
+
+def _source(store: TableStore, snapshot_id: int | None) -> _Source:
+    if snapshot_id is None:
+        latest = store.snapshots.latest()
+        if latest is None:
+            raise NotFoundError(f"table {store.name} has no snapshot to tag; write to it first")
+        return _Source(latest)
+    if isinstance(snapshot_id, bool) or not isinstance(snapshot_id, int):
+        raise OptionError(f"snapshot must be the id of a snapshot, not {snapshot_id!r}")
+    found = store.snapshots.find(snapshot_id)
+    if found is not None:
+        return _Source(found)
+    for tag in list_tags(store):
+        if tag.snapshot.id == snapshot_id:
+            return _Source(tag.snapshot, tag.name)
+    return _Source(store.snapshots.get(snapshot_id))
+
+
+def _tag(name: str, snapshot: Snapshot, length: dt.timedelta | None, now: dt.datetime | None) -> Tag:
+    if length is None:
+        return Tag(name, snapshot)
+    return Tag(name, snapshot, _local(now) if now is not None else dt.datetime.now(), length)  # noqa: DTZ005 - local
+
+
+def _create(store: TableStore, tag: Tag) -> bool:
+    """Write a tag file; ``False`` if the name is taken. A lost acknowledgement counts if the file says the same."""
+    text = tag_to_json(tag).encode()
+    try:
+        return store.storage.create_exclusive(store.paths.tag(tag.name), text)
+    except LakebedError:
+        with contextlib.suppress(LakebedError):
+            if _read(store, tag.name) == text:
+                return True
+        raise
+
+
+def _keep_if_held(store: TableStore, source: _Source, tag: Tag, *, before: bytes | None) -> None:
+    """Take a tag back whose snapshot went away while it was written: nobody may have seen the tag in time."""
+    try:
+        if source.is_there(store):
+            return
+    except LakebedError:
+        _take_back(store, tag, before)
+        raise
+    _take_back(store, tag, before)
+    raise NotFoundError(
+        f"snapshot {source.snapshot.id} of table {store.name} went away while tag {tag.name!r} was written; "
+        "tag another snapshot"
+    )
+
+
+def _take_back(store: TableStore, tag: Tag, before: bytes | None) -> None:
+    path = store.paths.tag(tag.name)
+    if before is None:
+        store.storage.delete(path)
+    else:
+        store.storage.replace(path, before)
+
+
+def _length(given: str | dt.timedelta | None) -> dt.timedelta | None:
+    """A retention as a length of time."""
+    if given is None:
+        return None
+    try:
+        length = given if isinstance(given, dt.timedelta) else dt.timedelta(seconds=parse_duration(given))
+    except (ValueError, TypeError, OverflowError):
+        raise OptionError(f"time_retained is {given!r}; it must be a duration such as 7 d, or a timedelta") from None
+    if length <= dt.timedelta(0):
+        raise OptionError(f"time_retained is {given!r}; it must be longer than nothing")
+    return length
+
+
+def _default_length(store: TableStore) -> dt.timedelta | None:
+    seconds = TableOptions(store.schema().options).tag_default_time_retained
+    try:
+        return None if seconds is None else dt.timedelta(seconds=seconds)
+    except OverflowError:
+        return dt.timedelta.max
+
+
+# ---------------------------------------------------------------------------------------------- taking away
+
+
+def delete_tag(store: TableStore, name: str, *, dry_run: bool = False, ignore_if_missing: bool = False) -> Removal:
+    """Remove a tag and the files that only it needed; gives what went, or would go."""
+    try:
+        text = _existing(store, name)
+    except NotFoundError:
+        if not ignore_if_missing:
+            raise
+        return Removal((), dry_run)
+    return _delete(store, {name: text}, dry_run=dry_run)
+
+
+def expire_tags(
+    store: TableStore,
+    *,
+    older_than: object = None,
+    dry_run: bool = False,
+    now: dt.datetime | None = None,
+) -> list[str]:
+    """Remove the tags whose time is up, and with ``older_than`` those that were made before it; gives their names.
+
+    ``older_than`` is a time or a length of time before now, such as ``30 d``. ``tag.time-expire-enabled=false`` lets tags outlive their time; ``older_than`` counts all the same. When a tag was
+    made without a retention, its file's age is its age.
+    """
+    moment = dt.datetime.now() if now is None else _local(now)  # noqa: DTZ005 - tags hold local times
+    limit = None if older_than is None else _moment(older_than, moment)
+    timed = TableOptions(store.schema().options).tag_time_expire_enabled
+    written = _modified_millis(store)
+    doomed = []
+    for tag in list_tags(store):
+        made = tag.create_time or dt.datetime.fromtimestamp(written.get(tag.name, 0) / 1000)  # noqa: DTZ006
+        up = timed and tag.expires_at is not None and tag.expires_at < moment
+        if up or (limit is not None and made < limit):
+            doomed.append(tag.name)
+    texts = {name: text for name in doomed if (text := _read(store, name)) is not None}
+    _delete(store, texts, dry_run=dry_run)
+    return sorted(texts)
+
+
+def _delete(store: TableStore, texts: dict[str, bytes], *, dry_run: bool) -> Removal:
+    """Remove tag files, then what nobody else needs. Damaged tags take nothing with them."""
+    snapshots = _snapshots_of(store, texts)
+    files = [DoomedFile(store.paths.tag(name), len(text), "tag") for name, text in texts.items()]
+    if not dry_run:
+        for file in files:
+            store.storage.delete(file.path)
+    try:
+        unneeded = only_needed_by(store, snapshots, without_tags=set(texts) if dry_run else ())
+    except (CorruptError, NotFoundError):  # who cannot say what is needed deletes nothing
+        unneeded = []
+    if not dry_run:
+        delete_files(store.storage, unneeded)
+    return Removal((*files, *unneeded), dry_run)
+
+
+def _snapshots_of(store: TableStore, texts: dict[str, bytes]) -> Sequence[Snapshot]:
+    """The distinct snapshots that these tags hold, ascending."""
+    found: dict[tuple[int, str], Snapshot] = {}
+    for name, text in texts.items():
+        with contextlib.suppress(CorruptError):
+            snapshot = tag_from_json(name, text, where=store.paths.tag(name)).snapshot
+            found[snapshot.id, snapshot.delta_manifest_list] = snapshot
+    return [found[key] for key in sorted(found)]
+
+
+def _moment(given: object, now: dt.datetime) -> dt.datetime:
+    millis = moment_millis(given, now_millis=round(now.timestamp() * 1000), what="older_than")
+    try:
+        return dt.datetime.fromtimestamp(millis / 1000)  # noqa: DTZ006 - tags hold local times
+    except (ValueError, OverflowError, OSError):
+        raise OptionError(f"older_than is {given!r}, which is out of range; give a time of this age") from None
+
+
+def _local(moment: dt.datetime) -> dt.datetime:
+    """A moment as the local time that tags hold."""
+    return moment if moment.tzinfo is None else moment.astimezone().replace(tzinfo=None)

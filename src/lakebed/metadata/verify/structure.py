@@ -1,0 +1,178 @@
+"""The walk over a whole table: every branch, snapshot and tag, down to data and index files, without opening those.
+
+The order matters where others work on the table meanwhile: snapshots are read before folders are listed, so that what
+they need was there. If a snapshot that was walked over is gone in the end (it expired, or was rolled back), problems may
+be due to that, and the walk is repeated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakebed.errors import LakebedError
+from lakebed.metadata.references import branch_stores
+from lakebed.metadata.store import TableStore
+from lakebed.metadata.verify.branches import Branch, read_branch
+from lakebed.metadata.verify.buckets import BucketCheck
+from lakebed.metadata.verify.files import FileCheck, FileTable
+from lakebed.metadata.verify.history import Needs, State, Walk
+from lakebed.metadata.verify.indexes import IndexCheck
+from lakebed.metadata.verify.keys import rank_keys
+from lakebed.metadata.verify.listing import Listing, list_table
+from lakebed.metadata.verify.manifest_checks import check_metas
+from lakebed.metadata.verify.manifests import AllManifests, read_lists, read_manifests
+from lakebed.metadata.verify.report import Findings, LookedAt, Repair, span
+from lakebed.metadata.verify.unreferenced import find_unreferenced
+
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is done, and how much there is to do."""
+
+_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True)
+class BranchFiles:
+    """A branch with the files that its snapshots need; ``own`` are those that no branch before it needed."""
+
+    branch: Branch
+    needs: Needs
+    own: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """What the walk found and what it looked at, for those who want to look deeper."""
+
+    found: Findings
+    looked_at: LookedAt
+    branches: tuple[BranchFiles, ...]
+    files: FileTable
+    is_changelog: Bools
+    indexes: IndexCheck
+
+
+def check_structure(store: TableStore, progress: Progress) -> Structure:
+    """Walk over all of a table, on whatever branch ``store`` is. Damage becomes problems, never an exception."""
+    for _ in range(_ATTEMPTS):
+        made = _check_once(store, progress)
+        if not made.found.problems or not _lost_snapshots([part.branch for part in made.branches]):
+            break
+    return made
+
+
+def _lost_snapshots(branches: Sequence[Branch]) -> bool:
+    """Whether a snapshot that was walked over is not there any more."""
+    return any(not set(branch.snapshot_ids) <= set(branch.store.snapshots.ids()) for branch in branches)
+
+
+def _check_once(store: TableStore, progress: Progress) -> Structure:
+    found = Findings()
+    branches = [read_branch(branch, found) for branch in branch_stores(store)]
+    reader, lists = read_lists(branches, found)
+    progress("folders", 0, 1)
+    listing = list_table(store.storage, store.paths.root)
+    manifests = read_manifests(reader, lists, branches, listing, lambda done, total: progress("manifests", done, total))
+    check_metas(manifests, reader.differing, branches[0].schema, store.paths, found)
+    keys = rank_keys(manifests.files, branches)
+    indexes = IndexCheck(manifests.files, found)
+    indexes.read(branches, listing)
+    table = FileTable.of(manifests.files)
+    is_changelog = np.zeros(len(manifests.files), np.bool_)
+    done = np.zeros(len(manifests.files), np.bool_)
+    parts: list[BranchFiles] = []
+    copied = _copied_lists(branches)
+    for number, branch in enumerate(branches):
+        buckets = BucketCheck(manifests.files, keys, branch.schema, found, table.paths)
+
+        def look(state: State, buckets: BucketCheck = buckets) -> None:
+            buckets.look(state)
+            indexes.look(state)
+
+        walk = Walk(manifests, lists, found, look, copied)
+        needs = walk.run(branch)
+        is_changelog |= walk.changelog_files(branch, needs)
+        check = FileCheck(branch, table, keys, needs, found)
+        check.check_schemas(np.flatnonzero(needs.needed))
+        own = np.flatnonzero(needs.needed & ~done)
+        listing = check.run(own, listing)
+        done |= needs.needed
+        buckets.tell()
+        parts.append(BranchFiles(branch, needs, own))
+        progress("branches", number + 1, len(branches))
+    _check_statistics(branches, listing, found)
+    _check_sidecars(store, found)
+    if not found.blind:
+        find_unreferenced(store, found)
+    looked_at = _looked_at(branches, manifests, done)
+    return Structure(found, looked_at, tuple(parts), table, is_changelog, indexes)
+
+
+def _copied_lists(branches: Sequence[Branch]) -> frozenset[str]:
+    names = Counter(name for branch in branches for name in {h.snapshot.base_manifest_list for h in branch.snapshots})
+    return frozenset(name for name, count in names.items() if count > 1)
+
+
+def _looked_at(branches: Sequence[Branch], manifests: AllManifests, needed: Bools) -> LookedAt:
+    files = manifests.files.select(["partition", "file_name", "file_size", "row_count"]).filter(pa.array(needed))
+    once = files.group_by(["partition", "file_name"]).aggregate([("file_size", "max"), ("row_count", "max")])
+    return LookedAt(
+        branches=len(branches),
+        snapshots=sum(len(branch.snapshots) for branch in branches),
+        tags=sum(len(branch.tags) for branch in branches),
+        manifests=len(manifests.metas),
+        data_files=len(once),
+        bytes=int(once["file_size_max"].to_numpy().sum()),
+        rows=int(once["row_count_max"].to_numpy().sum()),
+    )
+
+
+# ------------------------------------------------------------------------------------------------- small matters
+
+
+def _check_statistics(branches: Sequence[Branch], listing: Listing, found: Findings) -> None:
+    users: dict[str, list[str]] = {}
+    for branch in branches:
+        for holder in (*branch.snapshots, *branch.tags):
+            if holder.snapshot.statistics is not None:
+                path = f"{branch.store.paths.statistics}/{holder.snapshot.statistics}"
+                users.setdefault(path, []).append(holder.label)
+    at = listing.find(pa.array(list(users), pa.string())).tolist()
+    storage = branches[0].store.storage
+    for place, (path, labels) in zip(at, users.items(), strict=True):
+        advice = "nothing is lost: analyze the table again"
+        if place < 0:
+            what = f"the statistics {path.rsplit('/', 1)[-1]} are not there; {span(labels)} name them"
+            found.warning("missing-statistics", what, path, advice)
+            continue
+        try:
+            json.loads(storage.read(path))
+        except (ValueError, LakebedError) as error:
+            found.warning("unreadable-statistics", f"{error}; {span(labels)} name the file", path, advice)
+
+
+def _check_sidecars(store: TableStore, found: Findings) -> None:
+    """Sidecars are ours and can be rebuilt: one that is empty or does not parse is only in the way."""
+    folder = store.paths.sidecars
+    for info in store.storage.list(folder):
+        path = f"{folder}/{info.name}"
+        if info.is_dir:
+            continue
+        try:
+            if info.size and info.name.endswith(".json"):
+                json.loads(store.storage.read(path))
+            if info.size:
+                continue
+            why = "it is empty"
+        except (ValueError, LakebedError) as error:
+            why = str(error)
+        found.info("damaged-sidecar", f"the sidecar {info.name} is damaged: {why}", path, "verify with repair=True")
+        found.repairs.append(Repair("the sidecar is damaged; it is made again when needed", path, "delete"))

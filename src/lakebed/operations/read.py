@@ -1,0 +1,140 @@
+"""One branch's share of a read: which files of a snapshot hold the rows asked for, and the kernel that reads them.
+
+A read of a table is a list of such parts, mostly of one. With ``scan.fallback-branch`` a second branch supplies the
+partitions that the first does not have; ``scan.primary-branch`` is the same with the branches changed over. Each part
+reads with the schemas, buckets and merge engine of its own branch; the columns are those that the table was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.buckets.prune import buckets_of
+from lakebed.errors import NotFoundError, SchemaError
+from lakebed.format import predicate as pred
+from lakebed.format.manifest import NO_ENTRIES
+from lakebed.format.schema import TableSchema
+from lakebed.format.snapshot import Snapshot
+from lakebed.format.types import Field, nullable
+from lakebed.metadata.scan import PruneStep, ReadManifests, ScanRequest, ScanResult, partition_part, scan
+from lakebed.metadata.store import TableStore
+from lakebed.operations.compact import skips_level0
+from lakebed.options import TableOptions
+from lakebed.rows.keyed_read import KeyedReader
+from lakebed.rows.read import DeletedRows, FileReader
+
+_ABOVE_LEVEL_0: Final = (1, 2**31 - 1)
+
+
+@dataclass(frozen=True)
+class BranchRead:
+    """What one branch adds to a read.
+
+    ``hidden`` are encoded partitions that another part supplies; ``read_manifests`` reads manifests some other way than
+    in this process.
+    """
+
+    store: TableStore
+    schema: TableSchema
+    snapshot: Snapshot | None
+    columns: tuple[Field, ...]
+    predicate: pred.Node | None
+    hidden: pa.Array | None = None
+    read_manifests: ReadManifests | None = None
+
+    @cached_property
+    def result(self) -> ScanResult:
+        """The files to read, and how planning came to them."""
+        if self.snapshot is None:
+            return ScanResult(NO_ENTRIES)
+        options = TableOptions(self.schema.options)
+        request = ScanRequest(
+            snapshot=self.snapshot,
+            schema=self.schema,
+            predicate=self._file_predicate,
+            buckets_of=buckets_of(self.predicate, self.schema, options.bucket_function),
+            levels=_ABOVE_LEVEL_0 if skips_level0(self.schema) else None,
+        )
+        found = scan(self.store, request, self.read_manifests)
+        if self.hidden is None:
+            return found
+        kept = found.entries.filter(pc.invert(pc.is_in(found.entries["partition"], value_set=self.hidden)))
+        step = PruneStep(f"files of branch {self.store.paths.branch} by partition", len(found.entries), len(kept))
+        return ScanResult(kept, (*found.steps, step))
+
+    @property
+    def _file_predicate(self) -> pred.Node | None:
+        """What may rule out files: of a primary-key table only keys, as a newer version of a row may lie elsewhere."""
+        if self.predicate is None or not self.schema.primary_keys:
+            return self.predicate
+        implied = pred.implied(self.predicate, self.schema.primary_keys)
+        return None if implied == pred.TRUE else implied
+
+    @cached_property
+    def deleted(self) -> DeletedRows:
+        """The rows that deletion vectors mark."""
+        index = [] if self.snapshot is None else self.store.manifests.read_index(self.snapshot.index_manifest)
+        return DeletedRows.of(self.store, index)
+
+    @cached_property
+    def reader(self) -> FileReader | KeyedReader:
+        kind = KeyedReader if self.schema.primary_keys else FileReader
+        return kind(self.store, self.schema, self.columns, self.predicate, self.deleted)
+
+    def partitions(self) -> pa.Array:
+        """The encoded partitions that this branch has, as far as the predicate asks for them."""
+        if self.snapshot is None:
+            return pa.array([], pa.binary())
+        predicate = partition_part(self.predicate, self.schema)
+        everything = ScanRequest(snapshot=self.snapshot, schema=self.schema, predicate=predicate)
+        return pc.unique(scan(self.store, everything).entries["partition"].combine_chunks())
+
+    def to_arrow(self) -> pa.Table:
+        return self.reader.read(self.result.entries)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        yield from self.reader.batches(self.result.entries)
+
+
+def parts_of(read: BranchRead, *, time_travel: bool) -> tuple[BranchRead, ...]:
+    """The parts that a read of a branch consists of, in the order in which they are asked for a partition."""
+    options = TableOptions(read.store.schema().options)
+    fallback, primary = options.get("scan.fallback-branch"), options.get("scan.primary-branch")
+    for name, value in (("scan.fallback-branch", fallback), ("scan.primary-branch", primary)):
+        if value and value != read.store.paths.branch:
+            other = _on_branch(read, str(value), name, time_travel=time_travel)
+            first, second = (read, other) if value == fallback else (other, read)
+            return first, replace(second, hidden=first.partitions())
+    return (read,)
+
+
+def _on_branch(read: BranchRead, branch: str, option: str, *, time_travel: bool) -> BranchRead:
+    """The same read on another branch; of the same moment, if an earlier one is asked for."""
+    try:
+        store = read.store.on_branch(branch)
+    except NotFoundError as error:
+        raise NotFoundError(f"{error}; option {option!r} names it. Create the branch or unset the option") from None
+    schema = store.schema()
+    _check_same_columns(read.schema, schema, read.store.name, branch, option)
+    if time_travel:
+        snapshot = None if read.snapshot is None else store.snapshots.at(read.snapshot.time_millis)
+    else:
+        snapshot = store.snapshots.latest()
+    return replace(read, store=store, schema=schema, snapshot=snapshot)
+
+
+def _check_same_columns(ours: TableSchema, theirs: TableSchema, name: str, branch: str, option: str) -> None:
+    """Nullability may differ, as one branch may have a primary key and the other none."""
+    mine = [(column.name, nullable(column.type)) for column in ours.fields]
+    other = [(column.name, nullable(column.type)) for column in theirs.fields]
+    if mine != other or ours.partition_keys != theirs.partition_keys:
+        raise SchemaError(
+            f"table {name} cannot be read together with its branch {branch!r} (option {option!r}): columns or partition "
+            "columns differ. Alter one of the two, or unset the option"
+        )

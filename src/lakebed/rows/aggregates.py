@@ -1,0 +1,179 @@
+"""Counts, least and greatest values of a read: from metadata where that is exact, from the files where it is not.
+
+Metadata knows a file if its rows are rows of the result as they are: it stands alone, every row of it certainly satisfies
+the predicate, and it is known how many of its rows are deleted. The bounds in statistics are values of the file only for
+types that are stored whole (numbers, dates, timestamps), not for texts, which may be cut, nor for floating point numbers,
+whose NaN some writers leave out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import UnsupportedError
+from lakebed.format import predicate as pred
+from lakebed.format.types import Atomic, Field, to_arrow
+from lakebed.metadata.scan import stats_views
+from lakebed.rows.keyed_read import KeyedReader
+from lakebed.rows.read import FileReader
+
+Reader = FileReader | KeyedReader
+Mask = npt.NDArray[np.bool_]
+
+_WHOLE: Final = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "DATE", "TIMESTAMP", "TIMESTAMP_LTZ"})
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCount:
+    """Rows that metadata counts, and the entries of the files that have to be read for the others."""
+
+    rows: int
+    rest: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRange:
+    """The least and greatest value that metadata tells (null if none), and the entries of files that must be read."""
+
+    least: pa.Scalar
+    greatest: pa.Scalar
+    rest: pa.Table
+
+
+# ----------------------------------------------------------------------------------------------------------- counts
+
+
+def count(reader: Reader, entries: pa.Table) -> int:
+    """How many rows the reader would give for these files; only those that metadata does not answer for are read."""
+    known = known_count(reader, entries)
+    narrow = replace(reader, columns=(_narrowest(reader),))
+    return known.rows + sum(len(batch) for batch in narrow.batches(known.rest))
+
+
+def known_count(reader: Reader, entries: pa.Table) -> KnownCount:
+    """What metadata alone knows of the number of rows."""
+    whole = _whole_files(reader, entries)
+    deleted = _deleted_counts(reader, entries)
+    whole &= deleted >= 0
+    rows = int((entries["row_count"].to_numpy()[whole] - deleted[whole]).sum())
+    return KnownCount(rows, entries.filter(pa.array(~whole)))
+
+
+def _narrowest(reader: Reader) -> Field:
+    """The column that costs least to read; of keyed tables the first key, which a merge reads anyway."""
+    if isinstance(reader, KeyedReader):
+        return reader.keys[0]
+    atomic = [field for field in reader.schema.fields if isinstance(field.type, Atomic)]
+    return min(atomic or reader.schema.fields, key=_width)
+
+
+def _width(field: Field) -> int:
+    arrow = to_arrow(field.type)
+    try:
+        return int(arrow.bit_width)
+    except ValueError:  # of no fixed width
+        return 1 << 10
+
+
+# ----------------------------------------------------------------------------------------------------------- bounds
+
+
+def min_max(reader: Reader, entries: pa.Table, column: Field) -> tuple[pa.Scalar, pa.Scalar]:
+    """The least and greatest value of a column in the rows that the reader would give; null if there is none.
+
+    NaN is greater than every other number, as in Spark.
+    """
+    if not isinstance(column.type, Atomic):
+        raise UnsupportedError(f"column {column.name!r} is {column.type}, which has no least and greatest value")
+    known = known_min_max(reader, entries, column)
+    low, high = [known.least], [known.greatest]
+    for batch in replace(reader, columns=(column,)).batches(known.rest):
+        least, greatest = _bounds(batch.column(0))
+        low.append(least)
+        high.append(greatest)
+    return _bounds(_gathered(low, column))[0], _bounds(_gathered(high, column))[1]
+
+
+def known_min_max(reader: Reader, entries: pa.Table, column: Field) -> KnownRange:
+    """What metadata alone knows of the least and greatest value."""
+    kind = to_arrow(column.type)
+    nothing = pa.scalar(None, kind)
+    if not isinstance(column.type, Atomic) or column.type.root not in _WHOLE:
+        return KnownRange(nothing, nothing, entries)
+    whole = _whole_files(reader, entries) & (_deleted_counts(reader, entries) == 0)
+    known = np.zeros(len(entries), np.bool_)
+    least, greatest = [pa.array([], kind)], [pa.array([], kind)]
+    for rows, view in stats_views(reader.store, entries, reader.schema, frozenset((column.name,))):
+        bounds = view.columns.get(column.name)
+        if bounds is None:
+            continue
+        told = pc.and_(bounds.minimum.is_valid(), bounds.maximum.is_valid())
+        empty = pc.fill_null(pc.equal(bounds.null_count, pa.array(view.row_count)), fill_value=False)
+        use = np.asarray(pc.or_(told, empty)) & whole[rows]
+        known[rows] = use
+        least.append(bounds.minimum.filter(pa.array(use)))
+        greatest.append(bounds.maximum.filter(pa.array(use)))
+    return KnownRange(
+        pc.min_max(pa.chunked_array(least))["min"],
+        pc.min_max(pa.chunked_array(greatest))["max"],
+        entries.filter(pa.array(~known)),
+    )
+
+
+def _gathered(values: list[pa.Scalar], column: Field) -> pa.Array:
+    return pa.concat_arrays([pa.repeat(value.cast(to_arrow(column.type)), 1) for value in values])
+
+
+def _bounds(values: pa.Array) -> tuple[pa.Scalar, pa.Scalar]:
+    """The least and the greatest value, with NaN above all others."""
+    if not pa.types.is_floating(values.type):
+        found = pc.min_max(values)
+        return found["min"], found["max"]
+    numbers = values.filter(pc.invert(pc.is_nan(values))).drop_null()
+    found = pc.min_max(numbers)
+    if len(numbers) + values.null_count == len(values):
+        return found["min"], found["max"]
+    nan = pa.scalar(math.nan, values.type)
+    return (found["min"] if len(numbers) else nan), nan
+
+
+# ------------------------------------------------------------------------------------------------- what files are whole
+
+
+def _whole_files(reader: Reader, entries: pa.Table) -> Mask:
+    """Which files have nothing but rows of the result, apart from deleted ones."""
+    whole = np.ones(len(entries), np.bool_)
+    if isinstance(reader, KeyedReader):
+        whole[:] = False
+        for job in reader.jobs(entries):
+            if job.plain:
+                whole[list(job.rows)] = True
+    if reader.predicate is None:
+        return whole
+    # Conditions on partitions alone hold for every file that planning left.
+    _, rest = pred.split(reader.predicate, reader.schema.partition_keys)
+    if rest == pred.TRUE:
+        return whole
+    for rows, view in stats_views(reader.store, entries, reader.schema, pred.columns(rest)):
+        whole[rows] &= pred.must_match(rest, view)
+    return whole
+
+
+def _deleted_counts(reader: Reader, entries: pa.Table) -> npt.NDArray[np.int64]:
+    """How many rows of each file a deletion vector marks; -1 where nobody wrote it down."""
+    counts = np.zeros(len(entries), np.int64)
+    marked = reader.deleted.by_file
+    if marked:
+        files = zip(entries["partition"].to_pylist(), entries["file_name"].to_pylist(), strict=True)
+        for row, file in enumerate(files):
+            if file in marked:
+                cardinality = marked[file][1].cardinality
+                counts[row] = -1 if cardinality is None else cardinality
+    return counts

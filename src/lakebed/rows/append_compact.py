@@ -1,0 +1,98 @@
+"""Compaction of append tables: packs of small files in, files near the target size and the change to commit out.
+
+Rows keep their order within a pack; rows that deletion vectors mark are left out for good, and their vectors go. Files are
+never touched: a compaction deletes and adds entries.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from lakebed.format.index_manifest import IndexEntry
+from lakebed.format.manifest import ADD, ENTRY_SCHEMA, SOURCE_COMPACT, as_deletes, entries_from_rows
+from lakebed.metadata.commit import Change
+from lakebed.metadata.scan import partition_table
+from lakebed.metadata.small_files import Rows
+from lakebed.rows.data_file import FileLayout, FilePlace, RollingFiles
+from lakebed.rows.delete import without_vectors
+from lakebed.rows.read import FileReader
+
+_PORTION_BYTES: Final = 128 * 1024 * 1024
+
+
+@dataclass
+class AppendCompactor:
+    """Rewrites packs of files of one snapshot of an append table. Use it once: ``compact``, then commit or ``abort``."""
+
+    layout: FileLayout
+    reader: FileReader
+    index: Sequence[IndexEntry] = ()
+    threads: int = 2
+    _paths: list[str] = field(default_factory=list)
+
+    def compact(
+        self, entries: pa.Table, packs: Sequence[Rows], report: Callable[[int, int], None] | None = None
+    ) -> Change:
+        """The change that replaces each pack of these live entries by new files."""
+        parts: list[pa.Table] = []
+        with ThreadPoolExecutor(self.threads) as pool:
+            for number, new in enumerate(pool.map(lambda pack: self.rewrite(entries.take(pack)), packs), start=1):
+                parts.append(new)
+                if report is not None:
+                    report(number, len(packs))
+        if not parts:
+            return Change()
+        gone = pa.concat_tables([entries.take(pack) for pack in packs])
+        index = without_vectors(self.reader.store, self.index, gone, f"index-{uuid.uuid4()}")
+        self._paths += [self.reader.store.paths.index(entry.file_name) for entry in index if entry.kind == ADD]
+        return Change(entries=pa.concat_tables([as_deletes(gone), *parts]), index=index)
+
+    def rewrite(self, pack: pa.Table) -> pa.Table:
+        """Write the rows of one pack as new files; gives their ADD entries."""
+        fields = self.layout.schema.partition_fields
+        values = partition_table(pack["partition"].combine_chunks()[:1], fields).to_pylist() if fields else [{}]
+        partition = tuple(values[0].values())
+        bucket, total = pack["bucket"][0].as_py(), pack["total_buckets"][0].as_py()
+        place = FilePlace(partition, bucket, source=SOURCE_COMPACT, prefix=self.layout.options.data_file_prefix)
+        files = RollingFiles(self.layout, place, self._paths)
+        try:
+            for portion in _portions(self.reader.batches(pack)):
+                files.write(portion)
+            rows = files.close()
+        except BaseException:
+            files.discard()
+            raise
+        first = min(pack["min_sequence_number"].to_pylist())
+        for row in rows:
+            row["min_sequence_number"] = first
+            first += row["row_count"]
+            row["max_sequence_number"] = first - 1
+            row["total_buckets"] = total
+        return entries_from_rows(rows) if rows else ENTRY_SCHEMA.empty_table()
+
+    def abort(self) -> None:
+        """Remove everything that was written."""
+        for path in self._paths:
+            with contextlib.suppress(Exception):
+                self.layout.store.storage.delete(path)
+
+
+def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches of many small files together: what is written at once becomes one row group."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= _PORTION_BYTES:
+            yield pa.Table.from_batches(held)
+            held, size = [], 0
+    if held:
+        yield pa.Table.from_batches(held)

@@ -1,0 +1,114 @@
+"""The columns of a table as Spark has them: their Spark types, and Arrow data in the form that Spark takes over.
+
+Everything is nullable, all the way down: Spark's own Parquet reader gives columns no other way, and a table may be read in
+part by it and in part by our kernels. Spark has microseconds: finer timestamps lose their last digits, towards the past,
+as in Apache Paimon's own Spark connector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.format.spark_types import CHAR_VARCHAR_KEY, fields_to_spark_json
+from lakebed.format.types import Array, Atomic, DataType, Field, Map, Row
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType as SparkType
+    from pyspark.sql.types import StructType
+
+_BATCH_ROWS: Final = 1 << 16
+_MICROS: Final = {True: pa.timestamp("us", tz="UTC"), False: pa.timestamp("us")}
+
+
+def all_nullable(data_type: DataType) -> DataType:
+    """The same type with nulls allowed everywhere but in the keys of maps."""
+    match data_type:
+        case Atomic():
+            return replace(data_type, nullable=True)
+        case Array(element):
+            return Array(all_nullable(element))
+        case Map(key, value):
+            return Map(replace(all_nullable(key), nullable=False), all_nullable(value))
+        case Row(fields):
+            return Row(tuple(replace(field, type=all_nullable(field.type)) for field in fields))
+
+
+def spark_schema(fields: Sequence[Field]) -> StructType:
+    """Columns as a Spark schema for reading.
+
+    The lengths of CHAR and VARCHAR are left out: with them Spark would pad what it compares, and the rows would differ
+    from those that are stored.
+    """
+    from pyspark.sql.types import StructType as SparkStruct  # noqa: PLC0415 - Spark is optional
+
+    raw = fields_to_spark_json([replace(field, type=all_nullable(field.type)) for field in fields])
+    for column in raw["fields"]:
+        column["metadata"].pop(CHAR_VARCHAR_KEY, None)
+    return SparkStruct.fromJson(raw)
+
+
+def spark_type(data_type: DataType) -> SparkType:
+    """One type as Spark has it, for reading."""
+    return spark_schema([Field(0, "column", data_type)])[0].dataType
+
+
+# ------------------------------------------------------------------------------------------------------- Arrow
+
+
+def spark_arrow_type(arrow: pa.DataType) -> pa.DataType:
+    """The Arrow type in which Spark takes values of an Arrow type of ours."""
+    if pa.types.is_timestamp(arrow):
+        return _MICROS[arrow.tz is not None]
+    if pa.types.is_time(arrow):
+        return pa.time64("ns")
+    if pa.types.is_list(arrow):
+        return pa.list_(pa.field("element", spark_arrow_type(arrow.value_type)))
+    if pa.types.is_map(arrow):
+        return pa.map_(spark_arrow_type(arrow.key_type), spark_arrow_type(arrow.item_type))
+    if pa.types.is_struct(arrow):
+        return pa.struct([pa.field(part.name, spark_arrow_type(part.type)) for part in arrow])
+    return arrow
+
+
+def spark_arrow_schema(schema: pa.Schema) -> pa.Schema:
+    """The Arrow schema in which Spark takes rows of a schema of ours."""
+    return pa.schema([pa.field(column.name, spark_arrow_type(column.type)) for column in schema])
+
+
+def spark_batches(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.RecordBatch]:
+    """Rows in Spark's form (``schema`` is that of :func:`spark_arrow_schema`), in batches of bearable size."""
+    columns = [_as_spark(column, wanted.type) for column, wanted in zip(batch.columns, schema, strict=True)]
+    whole = pa.RecordBatch.from_arrays(columns, schema=schema)
+    return [whole.slice(start, _BATCH_ROWS) for start in range(0, len(whole), _BATCH_ROWS)]
+
+
+def _as_spark(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    # Types are compared without what Arrow's equality leaves out (the names of list elements), as Spark does.
+    if array.type == wanted and not pa.types.is_nested(wanted):
+        return array
+    if pa.types.is_struct(wanted):
+        parts = [_as_spark(pc.struct_field(array, [i]), part.type) for i, part in enumerate(wanted)]
+        return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=array.is_null())
+    if pa.types.is_map(wanted):
+        keys, items = _as_spark(array.keys, wanted.key_type), _as_spark(array.items, wanted.item_type)
+        return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted, mask=_mask(array))
+    if pa.types.is_list(wanted):
+        values = _as_spark(array.values, wanted.value_type)
+        return pa.ListArray.from_arrays(_offsets(array), values, type=wanted, mask=_mask(array))
+    if pa.types.is_timestamp(wanted) and array.type.unit == "ns":
+        return pc.floor_temporal(array, unit="microsecond").cast(wanted)
+    return array.cast(wanted)
+
+
+def _offsets(array: Any) -> pa.Array:
+    """Offsets of a list or map array as an array of their own (masks need offsets that start at zero)."""
+    return pa.concat_arrays([array.offsets]) if array.offsets.offset else array.offsets
+
+
+def _mask(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None

@@ -1,0 +1,237 @@
+"""The Spark session that work runs in: the one at hand, or a local one that is started with settings that fit.
+
+Nothing here imports pyspark before it is needed. What keeps Spark from starting (no pyspark, no Java, a Java that is too
+old) is one sentence that says what to install, told before Spark's own traces. Workers need lakebed: those that lack it, or
+have another version, are sent the package once per session (:func:`ensure_shipped`). What it depends on (pyarrow, numpy, ...)
+must be in the workers' own environment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+import weakref
+import zipfile
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from lakebed.errors import LakebedError
+from lakebed.version import VERSION
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+JAVA_NEEDED: Final = 17
+MEMORY_VARIABLE: Final = "LAKEBED_DRIVER_MEMORY"
+_FRAMES: Final = ("pyspark.sql.dataframe", "pyspark.sql.classic.dataframe", "pyspark.sql.connect.dataframe")
+_GIB: Final = 1024**3
+_served: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+# ------------------------------------------------------------------------------------------------ getting a session
+
+
+def get_session(spark: SparkSession | None = None, options: Mapping[str, str] | None = None) -> SparkSession:
+    """The given session, else the active one, else a new local one; ``options`` are Spark settings for a new one.
+
+    The memory of a new session's driver is ``spark.driver.memory`` in ``options``, else what the environment variable
+    ``LAKEBED_DRIVER_MEMORY`` says, else a quarter of the machine's.
+    """
+    if spark is not None:
+        return spark
+    _check_pyspark()
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - Spark is optional
+
+    with contextlib.suppress(Exception):  # a stopped session may still be the active one
+        active = SparkSession.getActiveSession()
+        if active is not None and active.version:
+            return active
+    if {"SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"} & os.environ.keys():  # Spark Connect, or spark-submit: all is decided
+        return SparkSession.builder.config(map=dict(options or {})).getOrCreate()
+    check_java()
+    settings = {**local_settings(), **(options or {})}
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    with _quiet_start():
+        return SparkSession.builder.config(map=settings).getOrCreate()
+
+
+def local_settings() -> dict[str, str]:
+    """The Spark settings of a session that Lakebed starts."""
+    cores = os.cpu_count() or 1
+    return {
+        "spark.master": f"local[{cores}]",
+        "spark.app.name": "lakebed",
+        "spark.driver.memory": os.environ.get(MEMORY_VARIABLE) or _default_memory(),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        # A third of the cost of a Python task goes away with this.
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        # Adaptive execution joins small partitions, so a few too many cost nothing.
+        "spark.sql.shuffle.partitions": str(max(16, 4 * cores)),
+    }
+
+
+def _default_memory() -> str:
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):  # not on every system
+        return "2g"
+    return f"{min(8, max(1, memory // 4 // _GIB))}g"
+
+
+@contextlib.contextmanager
+def _quiet_start() -> Iterator[None]:
+    """Keep the start-up notes of the JVM, which no setting reaches, off the terminal; if it fails they are shown."""
+    with tempfile.TemporaryFile() as notes:
+        sys.stderr.flush()
+        kept = os.dup(2)
+        os.dup2(notes.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            notes.seek(0)
+            os.write(kept, notes.read())
+            raise
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+# ----------------------------------------------------------------------------------------------------- what it needs
+
+
+def _check_pyspark() -> None:
+    if find_spec("pyspark") is None:
+        raise LakebedError("this needs Spark, which is not installed: pip install 'lakebed[spark]'")
+
+
+def check_java() -> None:
+    """Refuse to start Spark without a Java that it runs on."""
+    how = (
+        f"install one (Debian, Ubuntu: apt install openjdk-{JAVA_NEEDED}-jre-headless; macOS: brew install "
+        f"openjdk@{JAVA_NEEDED}) or set JAVA_HOME to one that is there"
+    )
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        place = f"JAVA_HOME is {home}, where there is no bin/java" if home else "there is none on the PATH"
+        raise LakebedError(f"Spark needs Java {JAVA_NEEDED} or newer, and {place}; {how}")
+    version = _java_version(java)
+    if version is not None and version < JAVA_NEEDED:
+        raise LakebedError(f"Spark needs Java {JAVA_NEEDED} or newer, and {java} is Java {version}; {how}")
+
+
+def _java_version(java: str) -> int | None:
+    """The major version of a Java: 17 of ``17.0.15``, 8 of ``1.8.0_392``; ``None`` if it does not tell."""
+    try:
+        told = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)  # noqa: S603 - the user's own Java
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
+    return int(found[1]) if found else None
+
+
+# ------------------------------------------------------------------------------------------------------- frames
+
+
+def is_spark_frame(data: object) -> bool:
+    """Whether this is a DataFrame of Spark, classic or Connect; does not import pyspark."""
+    kinds = type(data).__mro__
+    return any(kind.__module__ in _FRAMES and kind.__name__ == "DataFrame" for kind in kinds)
+
+
+def map_in_arrow(frame: DataFrame, kernel: Any, schema: Any) -> DataFrame:
+    """``frame.mapInArrow``, in a session whose workers have lakebed."""
+    ensure_shipped(frame.sparkSession)
+    with without_pandas_note():
+        return frame.mapInArrow(kernel, schema)
+
+
+@contextlib.contextmanager
+def without_pandas_note() -> Iterator[None]:
+    """Spark warns about pandas 3 wherever it looks at pandas; what we run never touches pandas."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        yield
+
+
+# ------------------------------------------------------------------------------------------------------- shipping
+
+
+def ensure_shipped(spark: SparkSession) -> None:
+    """Send the package to workers that do not have this version of it; looked at once per session."""
+    if spark in _served:
+        return
+    _served.add(spark)
+    if worker_versions(spark) == {VERSION}:
+        return
+    package = package_zip()
+    if hasattr(spark, "_jsparkSession"):
+        spark.sparkContext.addPyFile(package)
+    else:
+        spark.addArtifacts(package, pyfile=True)
+    missing = worker_versions(spark) - {VERSION}
+    if missing:
+        _served.discard(spark)
+        raise LakebedError(
+            f"Spark's workers cannot import lakebed {VERSION} ({', '.join(sorted(missing))}); install lakebed and what it "
+            "depends on (pyarrow, numpy, ...) in the Python environment of the workers (PYSPARK_PYTHON)"
+        )
+
+
+def worker_versions(spark: SparkSession) -> set[str]:
+    """The versions of lakebed that workers import; an error's text where they cannot."""
+    tasks = _workers(spark)
+    with without_pandas_note():
+        found = spark.range(0, tasks, 1, tasks).mapInArrow(_probe(), "version string").collect()
+    return {row.version for row in found}
+
+
+def _workers(spark: SparkSession) -> int:
+    """Enough tasks to meet more than one worker."""
+    return min(8, int(spark.sparkContext.defaultParallelism)) if hasattr(spark, "_jsparkSession") else 4
+
+
+def _probe() -> Any:
+    """A function that travels by value: a worker without lakebed must be able to run it."""
+
+    def probe(batches: Any) -> Any:
+        for _ in batches:
+            pass
+        try:
+            from lakebed.version import VERSION as found  # noqa: N811, PLC0415 - looked for where the task runs
+
+            version = found
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+            version = f"{type(error).__name__}: {error}"
+        yield pa.RecordBatch.from_pydict({"version": pa.array([version], pa.string())})
+
+    probe.__module__ = "__main__"
+    return probe
+
+
+def package_zip() -> str:
+    """The package as a zip file that Python imports from."""
+    root = Path(__file__).resolve().parent.parent
+    target = Path(tempfile.mkdtemp(prefix="lakebed-")) / f"lakebed-{VERSION}.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(root.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                archive.write(path, Path("lakebed") / path.relative_to(root))
+    return str(target)

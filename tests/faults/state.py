@@ -1,0 +1,90 @@
+"""What a table shows, piece by piece: every snapshot and tag of every branch with its rows, schemas, consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lakebed import Lake, Table
+
+Piece = tuple[str, ...]
+Rows = tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that a lake's table shows; ``latest`` are the current rows of each branch."""
+
+    pieces: Mapping[Piece, Any]
+    latest: Mapping[str, Rows]
+
+    def history(self, place: str) -> list[Rows]:
+        """The rows of every snapshot of a branch."""
+        return [rows for piece, rows in self.pieces.items() if piece[:2] == ("snapshot", place)]
+
+
+def rows_of(table: Table, **at: Any) -> Rows:
+    """All rows, sorted, none left out that is there twice."""
+    rows = table.scan(**at).to_arrow()
+    return tuple(sorted(zip(*(column.to_pylist() for column in rows.columns), strict=True), key=repr))
+
+
+def state_of(lake: Lake) -> State:
+    """Read all that there is of ``db.t``."""
+    pieces: dict[Piece, Any] = {}
+    latest: dict[str, Rows] = {}
+    for name in lake.tables("db"):
+        main = lake.table(f"db.{name}")
+        for branch in ("main", *main.branches()):
+            table = main.branch(branch)
+            place = f"{name}/{branch}"
+            pieces["schema", place] = (table.schema.id, table.schema.fields, dict(table.options))
+            for snapshot in table.snapshots():
+                pieces["snapshot", place, str(snapshot.id)] = rows_of(table, version=snapshot.id)
+            for tag in table.tags():
+                pieces["tag", place, tag] = rows_of(table, tag=tag)
+            latest[place] = rows_of(table)
+        for file in sorted(Path(main.path).glob("consumer/consumer-*")):
+            pieces["consumer", name, file.name] = file.read_text()
+    return State(pieces, latest)
+
+
+def check_between(found: State, before: State, after: State) -> None:
+    """Each piece is as it was before or as it is after; what an operation does not touch is there as it was.
+
+    The current rows are those of some snapshot of either: a rollback goes through the snapshots between.
+    """
+    for piece, value in found.pieces.items():
+        wanted = [state.pieces[piece] for state in (before, after) if piece in state.pieces]
+        assert value in wanted, f"{piece} shows {value}, not one of {wanted}"
+    for piece, value in before.pieces.items():
+        if after.pieces.get(piece) == value:
+            assert piece in found.pieces, f"{piece} is lost"
+    for place, rows in found.latest.items():
+        wanted_rows = [state.latest[place] for state in (before, after) if place in state.latest]
+        if {before.latest.get(place), after.latest.get(place)} <= {*before.history(place)}:  # it goes back
+            wanted_rows += before.history(place)
+        assert rows in wanted_rows, f"{place} shows {rows}, not one of {wanted_rows}"
+
+
+# ---------------------------------------------------------------------------------------------------------- soundness
+
+_HINTS = {"stale-hint", "hint-ahead"}
+
+
+def check_sound(lake: Lake) -> None:
+    """Nothing is wrong with any table but files that nobody refers to; orphan removal takes those."""
+    for name in lake.tables("db"):
+        table = lake.table(f"db.{name}")
+        wrong = [problem for problem in table.verify().problems if not _is_harmless(problem.code)]
+        assert wrong == [], "\n".join(map(str, wrong))
+        table.remove_orphan_files(older_than="2999-01-01", dry_run=False)
+        left = [problem for problem in table.verify(repair=True, dry_run=False).problems if problem.code not in _HINTS]
+        assert left == [], "\n".join(map(str, left))
+        assert table.verify().problems == ()
+
+
+def _is_harmless(code: str) -> bool:
+    return code.startswith("unreferenced-") or code in _HINTS

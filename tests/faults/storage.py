@@ -1,0 +1,217 @@
+"""A storage that breaks at its n-th step, whatever that is: a call of its own, or one on a file that Arrow writes or reads.
+
+Steps are counted from :meth:`Faulty.arm` on. What happens at the step that was chosen:
+
+* ``BEFORE`` - it fails and nothing was done;
+* ``AFTER`` - it is done, but fails: the acknowledgement is lost;
+* ``HALF`` - a part of it is done: half of a file is written, half of a folder removed. ``create_exclusive`` and ``replace``
+  promise to be atomic, so all that is left of half a one is a hidden temporary;
+* ``DIE`` - nothing was done, and nothing will be any more: as if the process had been killed;
+* ``KILL`` - the process is killed.
+"""
+
+from __future__ import annotations
+
+import enum
+import errno
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+from tests.metadata.stores import Wrapped
+
+from lakebed.errors import StorageError
+from lakebed.storage.local import _temporary_of
+
+
+class Fault(enum.Enum):
+    BEFORE = "fails before"
+    AFTER = "fails after"
+    HALF = "half done"
+    DIE = "dies"
+    KILL = "is killed"
+
+
+WRITES = frozenset({"write", "create_exclusive", "replace", "arrow write", "delete_tree"})
+"""Steps of which a half can be done."""
+CHANGES = WRITES | {"delete", "make_folder", "rename_folder", "arrow create", "arrow close"}
+"""Steps that change something: failing after any other is the same as failing before it."""
+
+
+class Died(BaseException):
+    """The process is dead, as far as the code under test can tell: no handler of errors may do anything any more."""
+
+
+class Faulty(Wrapped):
+    """A storage on the local disk with one fault. ``steps`` are the names of those taken so far."""
+
+    def __init__(self, at: int = 0, fault: Fault = Fault.BEFORE) -> None:
+        super().__init__()
+        self.steps: list[str] = []
+        self.hit: str | None = None
+        self._at, self._fault = at, fault
+        self._armed = False
+        self._lock = threading.Lock()
+
+    def arm(self) -> None:
+        self._armed = True
+
+    def disarm(self) -> None:
+        self._armed = False
+
+    # ------------------------------------------------------------------------------------------------ the steps
+
+    def step(self, name: str, path: str, run: Callable[[], Any], half: Callable[[], Any], fail: Callable[[], Any]) -> Any:
+        """Take one step, or break at it."""
+        with self._lock:
+            if not self._armed:
+                breaks = False
+            else:
+                if self.hit is not None and self._fault is Fault.DIE:
+                    raise Died
+                self.steps.append(name)
+                breaks = len(self.steps) == self._at
+            if breaks:
+                self.hit = f"{name} {Path(path).name}"
+        if not breaks:
+            return run()
+        match self._fault:
+            case Fault.KILL:
+                os.kill(os.getpid(), signal.SIGKILL)
+            case Fault.DIE:
+                raise Died
+            case Fault.AFTER:
+                self._armed = False  # what belongs to this step is done
+                run()
+                self._armed = True
+            case Fault.HALF:
+                half()
+            case Fault.BEFORE:
+                pass
+        return fail()
+
+    def call(self, name: str, path: str, run: Callable[[], Any]) -> Any:
+        return self.step(name, path, run, lambda: None, lambda: _refuse(name, path))
+
+    def write(self, path: str, data: bytes) -> None:
+        def half() -> None:
+            self._inner.write(path, data[: len(data) // 2])
+
+        self.step("write", path, lambda: self._inner.write(path, data), half, lambda: _refuse("write", path))
+
+    def create_exclusive(self, path: str, data: bytes, still: Callable[[], bool] | None = None) -> Any:
+        return self._atomic("create_exclusive", path, data, lambda: self._inner.create_exclusive(path, data, still))
+
+    def replace(self, path: str, data: bytes) -> Any:
+        return self._atomic("replace", path, data, lambda: self._inner.replace(path, data))
+
+    def _atomic(self, name: str, path: str, data: bytes, run: Callable[[], Any]) -> Any:
+        def half() -> None:
+            self._inner.write(_temporary_of(path), data[: len(data) // 2])
+
+        return self.step(name, path, run, half, lambda: _refuse(name, path))
+
+    def delete_tree(self, path: str) -> None:
+        def half() -> None:
+            files = sorted(found for found in Path(path).rglob("*") if found.is_file())
+            for file in files[: (len(files) + 1) // 2]:
+                file.unlink()
+
+        self.step(
+            "delete_tree", path, lambda: self._inner.delete_tree(path), half, lambda: _refuse("delete_tree", path)
+        )
+
+    def arrow_filesystem(self) -> Any:
+        return pafs.PyFileSystem(_Files(self))
+
+
+def _refuse(name: str, path: str) -> NoReturn:
+    raise StorageError(f"cannot {name} {path}: made to fail")
+
+
+def _refuse_arrow(path: str) -> NoReturn:
+    raise OSError(errno.EIO, "made to fail", path)
+
+
+# ------------------------------------------------------------------------------------------------------ Arrow's files
+
+
+class _Files(pafs.FileSystemHandler):  # type: ignore[misc]
+    """The local disk for Arrow, through the steps of a faulty storage."""
+
+    def __init__(self, storage: Faulty) -> None:
+        self._storage = storage
+        self._local = pafs.LocalFileSystem()
+
+    def _step(self, name: str, path: str, run: Callable[[], Any]) -> Any:
+        return self._storage.step(name, path, run, lambda: None, lambda: _refuse_arrow(path))
+
+    def open_output_stream(self, path: str, metadata: Any) -> Any:
+        file = self._step("arrow create", path, lambda: self._local.open_output_stream(path))
+        return pa.PythonFile(_Sink(self._storage, path, file), mode="w")
+
+    def open_input_stream(self, path: str) -> Any:
+        return self._step("arrow open", path, lambda: self._local.open_input_stream(path))
+
+    def open_input_file(self, path: str) -> Any:
+        return self._step("arrow open", path, lambda: self._local.open_input_file(path))
+
+    def get_file_info(self, paths: list[str]) -> Any:
+        return self._step("arrow look", paths[0], lambda: self._local.get_file_info(paths))
+
+    def get_type_name(self) -> str:
+        return "faulty"
+
+    def normalize_path(self, path: str) -> str:
+        return path
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Files) and other._storage is self._storage
+
+    def __hash__(self) -> int:
+        return id(self._storage)
+
+    def _unused(self, *arguments: Any) -> NoReturn:
+        raise NotImplementedError("tables do not need it")
+
+    get_file_info_selector = create_dir = delete_dir = delete_dir_contents = _unused
+    delete_root_dir_contents = delete_file = move = copy_file = open_append_stream = _unused
+
+
+class _Sink:
+    """A file that Arrow writes to."""
+
+    def __init__(self, storage: Faulty, path: str, file: Any) -> None:
+        self._storage, self._path, self._file = storage, path, file
+
+    def write(self, data: Any) -> Any:
+        def run() -> Any:
+            return self._file.write(data)
+
+        def half() -> None:
+            self._file.write(memoryview(data)[: len(data) // 2])
+
+        return self._storage.step("arrow write", self._path, run, half, lambda: _refuse_arrow(self._path))
+
+    def close(self) -> None:
+        if self._file.closed:
+            return
+        try:
+            self._storage.step("arrow close", self._path, lambda: None, lambda: None, lambda: _refuse_arrow(self._path))
+        finally:
+            self._file.close()
+
+    def flush(self) -> None:
+        self._file.flush()
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._file.closed)
