@@ -13,7 +13,7 @@ help:
 	@echo "make test     every check: lint, types, layers, tests"
 	@echo "make interop  the same tables through pypaimon and Apache Paimon itself"
 	@echo "make bench    speed and memory beside other table stores (minutes)"
-	@echo "make soak     the races, twenty times over (minutes)"
+	@echo "make soak     the races and random histories, twenty times over (minutes)"
 
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Lakebed needs Python 3.11 or newer, this is %d.%d; set PYTHON=..." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
@@ -58,9 +58,11 @@ bench: $(VENV)/.dev
 	bash bench/setup.sh
 	.venv-bench/bin/python -m bench
 	.venv-bench/bin/python -m bench.upserts
+	.venv-bench/bin/python -m bench.maintenance
 
 soak: $(VENV)/.dev
 	LAKEBED_RACE_ROUNDS=20 $(BIN)/python -m pytest tests/races
+	LAKEBED_HISTORIES=20 $(BIN)/python -m pytest tests/test_maintenance_state_machine.py
 
 clean:
 	rm -rf $(VENV) .venv-bench .interop demo-warehouse .mypy_cache .ruff_cache .pytest_cache .hypothesis

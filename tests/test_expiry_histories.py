@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from tests.metadata.needed_files import branches, files_on_disk, needed_files
 
 import lakebed
 from lakebed.errors import LakebedError
@@ -28,7 +29,6 @@ from lakebed.metadata.rollback import rollback_to
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import create_tag, delete_tag
 from lakebed.scan import Scan
-from tests.metadata.needed_files import branches, files_on_disk, needed_files
 
 FUTURE = 2**50
 PARTITIONS = st.sampled_from(["a", "b"])
@@ -37,7 +37,9 @@ NAMES = ["x", "y"]
 
 def rows_of(store: TableStore, snapshot: Snapshot) -> list[str]:
     schema = store.schema()
-    return sorted(map(repr, Scan(store, columns=None, where=None, snapshot=snapshot, schema=schema).to_arrow().to_pylist()))
+    return sorted(
+        map(repr, Scan(store, columns=None, where=None, snapshot=snapshot, schema=schema).to_arrow().to_pylist())
+    )
 
 
 class Histories(RuleBasedStateMachine):

@@ -17,10 +17,12 @@ from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, Opti
 from lakebed.format.ddl import to_columns
 from lakebed.format.paths import MAIN_BRANCH, TablePaths
 from lakebed.format.schema import create_schema
+from lakebed.metadata.manifest_cache import CACHE_BYTES, DISK_BYTES, CacheStatistics, DiskCache, ManifestCache
+from lakebed.metadata.manifests import SHARED_CACHE
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.store import TableStore
 from lakebed.operations.table_checks import check_buckets, check_new_keyed, check_overlay
-from lakebed.options import check_new, normalise
+from lakebed.options import check_new, normalise, parse_duration, parse_size
 from lakebed.storage import LocalStorage, Storage
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
@@ -29,6 +31,12 @@ _DATABASE_SUFFIX: Final = ".db"
 _BRANCH_MARK: Final = "branch_"
 _TABLE_DEFAULT: Final = "table-default."
 _DROPPED: Final = ".dropped-"
+_CACHE_OPTIONS: Final = (
+    "manifest.cache.max-size",
+    "manifest.cache.expire-after",
+    "manifest.cache.directory",
+    "manifest.cache.directory-size",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,23 @@ class TableName:
         return f"{self.database}.{self.table}"
 
 
+def _cache_of(options: Mapping[str, str]) -> ManifestCache:
+    """The cache that a warehouse asks for; without options the one that the whole process shares."""
+    given = {name: options[name] for name in _CACHE_OPTIONS if name in options}
+    if not given:
+        return SHARED_CACHE
+    try:
+        disk_size = parse_size(given.get("manifest.cache.directory-size", str(DISK_BYTES)))
+        length = given.get("manifest.cache.expire-after")
+        return ManifestCache(
+            parse_size(given.get("manifest.cache.max-size", str(CACHE_BYTES))),
+            expire_after=None if length is None else parse_duration(length),
+            disk=DiskCache(folder, disk_size) if (folder := given.get("manifest.cache.directory")) else None,
+        )
+    except ValueError as error:
+        raise OptionError(f"options {', '.join(given)} of a warehouse: a value must be {error}") from None
+
+
 def _one_branch(name: TableName, option: str) -> str:
     """The branch that a name or the option ``branch`` asks for."""
     if name.branch != MAIN_BRANCH and option not in {MAIN_BRANCH, name.branch}:
@@ -85,11 +110,12 @@ class Lake:
         self._storage = storage
         self._options = normalise(options)
         for name in self._options:
-            if not name.startswith(_TABLE_DEFAULT):
+            if not name.startswith(_TABLE_DEFAULT) and name not in _CACHE_OPTIONS:
                 raise OptionError(
                     f"unknown option {name!r} of a warehouse; options of tables go to create_table, or for all new "
-                    f"tables as {_TABLE_DEFAULT + name!r}"
+                    f"tables as {_TABLE_DEFAULT + name!r}. A warehouse has {', '.join(_CACHE_OPTIONS)}"
                 )
+        self._cache = _cache_of(self._options)
 
     @property
     def warehouse(self) -> str:
@@ -98,6 +124,10 @@ class Lake:
 
     def __repr__(self) -> str:
         return f"<Lake {self._warehouse}>"
+
+    def cache_statistics(self) -> CacheStatistics:
+        """How the cache of decoded manifests was used."""
+        return self._cache.statistics()
 
     # ---------------------------------------------------------------------------------------------- databases
 
@@ -202,7 +232,11 @@ class Lake:
 
     def _table_defaults(self) -> dict[str, str]:
         """Options of the lake that start with ``table-default.`` go to every table created."""
-        return {key.removeprefix(_TABLE_DEFAULT): value for key, value in self._options.items()}
+        return {
+            key.removeprefix(_TABLE_DEFAULT): value
+            for key, value in self._options.items()
+            if key.startswith(_TABLE_DEFAULT)
+        }
 
     def table(self, name: str, *, options: Mapping[str, object] | None = None) -> Any:
         """Open a table, one of its branches, or one of its system tables.
@@ -260,7 +294,8 @@ class Lake:
         return Table(self._store(new))
 
     def _store(self, name: TableName) -> TableStore:
-        return TableStore(self._storage, TablePaths(f"{self._database_path(name.database)}/{name.table}"), str(name))
+        paths = TablePaths(f"{self._database_path(name.database)}/{name.table}")
+        return TableStore(self._storage, paths, str(name), cache=self._cache)
 
     def _existing(self, name: TableName) -> TableStore:
         store = self._store(name)

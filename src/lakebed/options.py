@@ -331,6 +331,11 @@ class TableOptions:
         return self._maybe("file.block-size", int) or self._maybe("parquet.block.size", int)
 
     @property
+    def write_buffer_size(self) -> int:
+        """Bytes of rows that a writer on Spark holds before it sorts them to disk."""
+        return self._typed("write-buffer-size", int)
+
+    @property
     def suffix_includes_compression(self) -> bool:
         return self._typed("file.suffix.include.compression", bool)
 

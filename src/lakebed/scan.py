@@ -22,12 +22,14 @@ from lakebed.format.types import field_to_arrow
 from lakebed.metadata.scan import PruneStep
 from lakebed.metadata.store import TableStore
 from lakebed.operations.read import BranchRead, parts_of
+from lakebed.rows.aggregates import count, min_max
 from lakebed.rows.read import data_file_paths
 from lakebed.rows.where import parse_where
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,28 @@ class Scan:
         except ImportError:
             raise UnsupportedError("to_polars() needs Polars: pip install 'lakebed[polars]'") from None
         return cast("pl.DataFrame", pl.from_arrow(self.to_arrow()))
+
+    def to_spark(self, spark: SparkSession | None = None) -> DataFrame:
+        """The rows as a Spark DataFrame (needs Spark), in the given session, the active one, or a new local one.
+
+        Ask for columns and rows here rather than of the DataFrame: what has to be merged is then read in part only.
+        """
+        from lakebed.spark.read import to_spark  # noqa: PLC0415 - Spark is optional
+        from lakebed.spark.session import get_session  # noqa: PLC0415 - Spark is optional
+
+        return to_spark(get_session(spark), self.parts)
+
+    def count(self) -> int:
+        """The number of rows, from metadata as far as that is exact: files are read only where it is not."""
+        return sum(count(part.reader, part.result.entries) for part in self.parts)
+
+    def min_max(self, column: str) -> tuple[Any, Any]:
+        """The least and the greatest value of a column, from metadata where that is exact; ``None`` if there is none."""
+        if column not in self._schema.field_names:
+            where = f"table {self._store.name}"
+            raise NotFoundError(unknown_name("column", column, self._schema.field_names, where=where))
+        least, greatest = min_max([(part.reader, part.result.entries) for part in self.parts], column)
+        return least.as_py(), greatest.as_py()
 
 
 def _files_of(part: BranchRead) -> pa.Table:

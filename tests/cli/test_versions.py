@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.cli.runner import Lakebed
 
-from lakebed import Lake, Table
+from lakebed import Lake, Table, changes
 
 # ---------------------------------------------------------------------------------------------------- branches
 
@@ -43,6 +43,8 @@ def test_branch_mistakes(cli: Lakebed, orders: Table) -> None:
     assert "99" in cli.fails(4, "branches", "create", "db.orders", "b", "--snapshot", "99")
     for command in (["drop"], ["fast-forward"]):
         assert "dve" in cli.fails(4, "branches", *command, "db.orders", "dve")
+    assert "did you mean 'dev'?" in cli.fails(4, "branches", "drop", "db.orders", "dve")
+    assert "unknown branch 'main'" in cli.fails(4, "branches", "drop", "db.orders", "main")
     assert orders.branches() == ["dev"]
 
 
@@ -52,6 +54,16 @@ def test_drop_a_branch(cli: Lakebed, orders: Table) -> None:
     assert ran.out == "would drop branch dev of db.orders, at snapshot 1\n"
     assert orders.branches() == ["dev"]
     assert cli("branches", "drop", "db.orders", "dev", "--yes").out.startswith("dropped branch dev")
+    assert orders.branches() == []
+
+
+def test_a_branch_that_an_option_names_needs_force(cli: Lakebed, orders: Table) -> None:
+    orders.create_branch("dev")
+    orders.alter(changes.SetOption("scan.fallback-branch", "dev"))
+    assert "scan.fallback-branch" in cli.fails(3, "branches", "drop", "db.orders", "dev", "--yes")
+    assert "scan.fallback-branch" in cli.fails(3, "branches", "rename", "db.orders", "dev", "new")
+    assert cli("branches", "rename", "db.orders", "dev", "new", "--force").code == 0
+    assert cli("branches", "drop", "db.orders", "new", "--force", "--yes").code == 0
     assert orders.branches() == []
 
 

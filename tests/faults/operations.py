@@ -97,7 +97,12 @@ def littered_table(lake: Lake) -> None:
     """Files that nobody refers to, in every folder, and hints that are wrong."""
     history_table(lake)
     root = Path(lake.table("db.t").path)
-    for name in ("manifest/manifest-x-0", "p=1/bucket-0/data-x-0.parquet", "manifest/manifest-list-x-0", "index/index-x-0"):
+    for name in (
+        "manifest/manifest-x-0",
+        "p=1/bucket-0/data-x-0.parquet",
+        "manifest/manifest-list-x-0",
+        "index/index-x-0",
+    ):
         root.joinpath(name).parent.mkdir(exist_ok=True)
         root.joinpath(name).write_bytes(b"x")
         os.utime(root.joinpath(name), (0, 0))
@@ -125,12 +130,14 @@ class Operation:
 
     ``commits``: it becomes visible through a snapshot alone, so an error means that nothing happened, unless the error is
     that the outcome is unknown. ``settle`` is what makes an acknowledged change visible, if more is needed for that.
+    ``between``: what verify may say where it ended halfway; doing it again puts that right.
     """
 
     prepare: Callable[[Lake], None]
     run: Callable[[Lake, Table], Any]
     commits: bool = False
     settle: Callable[[Table], Any] | None = None
+    between: frozenset[str] = frozenset()
 
 
 def _commit(
@@ -139,8 +146,8 @@ def _commit(
     return Operation(prepare, lambda _, table: run(table), commits=True, settle=settle)
 
 
-def _change(prepare: Callable[[Lake], None], run: Callable[[Table], Any]) -> Operation:
-    return Operation(prepare, lambda _, table: run(table))
+def _change(prepare: Callable[[Lake], None], run: Callable[[Table], Any], *between: str) -> Operation:
+    return Operation(prepare, lambda _, table: run(table), between=frozenset(between))
 
 
 def _expire_all(table: Table) -> None:
@@ -173,26 +180,27 @@ OPERATIONS: dict[str, Operation] = {
     "drop a partition": _commit(append_table, lambda t: t.drop_partition({"p": 1})),
     "expire partitions": _commit(dated_table, lambda t: t.expire_partitions(expiration_time="30 d")),
     "merge a branch": _commit(branched_table, lambda t: t.merge_branch("dev")),
+    "compact manifests": _commit(append_table, lambda t: t.compact_manifests()),
     "alter": _change(append_table, lambda t: t.alter(AddColumn("c", "INT"))),
     "create a branch": _change(history_table, lambda t: t.create_branch("new")),
     "create a branch of a tag": _change(history_table, lambda t: t.create_branch("new", tag="first")),
     "create a branch of a snapshot": _change(history_table, lambda t: t.create_branch("new", snapshot=3)),
     "rename a branch": _change(history_table, lambda t: t.rename_branch("dev", "new")),
     "drop a branch": _change(history_table, lambda t: t.drop_branch("dev")),
-    "fast-forward": _change(history_table, lambda t: t.fast_forward("dev")),
+    "fast-forward": _change(history_table, lambda t: t.fast_forward("dev"), "broken-chain"),
     "create a tag": _change(history_table, lambda t: t.create_tag("new", snapshot=3, time_retained="1 d")),
     "replace a tag": _change(history_table, lambda t: t.replace_tag("first", snapshot=3)),
     "rename a tag": _change(history_table, lambda t: t.rename_tag("first", "new")),
     "delete a tag": _change(tagged_table, lambda t: t.delete_tag("first")),
     "expire tags": _change(tagged_table, lambda t: t.expire_tags(older_than="2999-01-01")),
     "roll back": _change(history_table, lambda t: t.rollback_to(snapshot=1)),
-    "roll back to a tag": _change(tagged_table, lambda t: t.rollback_to(tag="first")),
+    "roll back to a tag": _change(tagged_table, lambda t: t.rollback_to(tag="first"), "missing-snapshot"),
     "expire snapshots": _change(history_table, _expire_all),
     "expire snapshots with changelogs": _change(keyed_history_table, _expire_all),
     "remove orphans": _change(
-        littered_table, lambda t: t.remove_orphan_files(older_than="2999-01-01", dry_run=False)
+        littered_table, lambda t: t.remove_orphan_files(older_than="2999-01-01", dry_run=False), "bad-hint"
     ),
-    "repair": _change(littered_table, lambda t: t.verify(repair=True, dry_run=False)),
+    "repair": _change(littered_table, lambda t: t.verify(repair=True, dry_run=False), "bad-hint"),
     "reset a consumer": _change(history_table, lambda t: t.reset_consumer("reader", 3)),
     "delete a consumer": _change(history_table, lambda t: t.delete_consumer("reader")),
     "create a table": Operation(append_table, lambda lake, _: lake.create_table("db.u", "id INT")),

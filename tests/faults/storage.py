@@ -6,8 +6,7 @@ Steps are counted from :meth:`Faulty.arm` on. What happens at the step that was 
 * ``AFTER`` - it is done, but fails: the acknowledgement is lost;
 * ``HALF`` - a part of it is done: half of a file is written, half of a folder removed. ``create_exclusive`` and ``replace``
   promise to be atomic, so all that is left of half a one is a hidden temporary;
-* ``DIE`` - nothing was done, and nothing will be any more: as if the process had been killed;
-* ``KILL`` - the process is killed.
+* ``KILL`` - nothing was done, and the process is killed.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ class Fault(enum.Enum):
     BEFORE = "fails before"
     AFTER = "fails after"
     HALF = "half done"
-    DIE = "dies"
     KILL = "is killed"
 
 
@@ -41,10 +39,6 @@ WRITES = frozenset({"write", "create_exclusive", "replace", "arrow write", "dele
 """Steps of which a half can be done."""
 CHANGES = WRITES | {"delete", "make_folder", "rename_folder", "arrow create", "arrow close"}
 """Steps that change something: failing after any other is the same as failing before it."""
-
-
-class Died(BaseException):
-    """The process is dead, as far as the code under test can tell: no handler of errors may do anything any more."""
 
 
 class Faulty(Wrapped):
@@ -66,16 +60,14 @@ class Faulty(Wrapped):
 
     # ------------------------------------------------------------------------------------------------ the steps
 
-    def step(self, name: str, path: str, run: Callable[[], Any], half: Callable[[], Any], fail: Callable[[], Any]) -> Any:
+    def step(
+        self, name: str, path: str, run: Callable[[], Any], half: Callable[[], Any], fail: Callable[[], Any]
+    ) -> Any:
         """Take one step, or break at it."""
         with self._lock:
-            if not self._armed:
-                breaks = False
-            else:
-                if self.hit is not None and self._fault is Fault.DIE:
-                    raise Died
+            if self._armed:
                 self.steps.append(name)
-                breaks = len(self.steps) == self._at
+            breaks = self._armed and len(self.steps) == self._at
             if breaks:
                 self.hit = f"{name} {Path(path).name}"
         if not breaks:
@@ -83,8 +75,6 @@ class Faulty(Wrapped):
         match self._fault:
             case Fault.KILL:
                 os.kill(os.getpid(), signal.SIGKILL)
-            case Fault.DIE:
-                raise Died
             case Fault.AFTER:
                 self._armed = False  # what belongs to this step is done
                 run()
@@ -151,7 +141,7 @@ class _Files(pafs.FileSystemHandler):  # type: ignore[misc]
     def _step(self, name: str, path: str, run: Callable[[], Any]) -> Any:
         return self._storage.step(name, path, run, lambda: None, lambda: _refuse_arrow(path))
 
-    def open_output_stream(self, path: str, metadata: Any) -> Any:
+    def open_output_stream(self, path: str, _metadata: Any) -> Any:
         file = self._step("arrow create", path, lambda: self._local.open_output_stream(path))
         return pa.PythonFile(_Sink(self._storage, path, file), mode="w")
 

@@ -442,10 +442,24 @@ class Server:
         commit.compactManifests()
         commit.close()
 
-    def expire_snapshots(self, warehouse: str, table: str, retain: int) -> int:
-        config = self.java.cls("options.ExpireConfig").builder().snapshotRetainMax(retain).snapshotRetainMin(retain)
-        config = config.snapshotTimeRetain(self.java.cls("java.time.Duration").ofMillis(1)).build()
-        return int(self._table(warehouse, table).newExpireSnapshots().config(config).expire())
+    def expire_snapshots(
+        self,
+        warehouse: str,
+        table: str,
+        retain: int,
+        retain_max: int | None = None,
+        max_deletes: int | None = None,
+        *,
+        hours: int = 0,
+    ) -> int:
+        """At least ``retain`` stay, at most ``retain_max`` (or as many), and all that are younger than ``hours``."""
+        config = self.java.cls("options.ExpireConfig").builder()
+        config = config.snapshotRetainMax(retain if retain_max is None else retain_max).snapshotRetainMin(retain)
+        duration = self.java.cls("java.time.Duration")
+        config = config.snapshotTimeRetain(duration.ofHours(hours) if hours else duration.ofMillis(1))
+        if max_deletes is not None:
+            config = config.snapshotMaxDeletes(max_deletes)
+        return int(self._table(warehouse, table).newExpireSnapshots().config(config.build()).expire())
 
     def remove_orphan_files(self, warehouse: str, table: str, older_than_millis: int) -> list[str]:
         clean = self.java.cls("operation.LocalOrphanFilesClean")(
@@ -462,11 +476,59 @@ class Server:
             arguments.append(self.java.cls("java.time.Duration").ofHours(retain_hours))
         target.createTag(*arguments)
 
+    def replace_tag(self, warehouse: str, table: str, tag: str, snapshot: int) -> None:
+        self._table(warehouse, table).replaceTag(tag, self.java.cls("java.lang.Long")(snapshot), None)
+
+    def rename_tag(self, warehouse: str, table: str, old: str, new: str) -> None:
+        self._table(warehouse, table).renameTag(old, new)
+
+    def delete_tag(self, warehouse: str, table: str, tag: str) -> None:
+        self._table(warehouse, table).deleteTag(tag)
+
+    def tags(self, warehouse: str, table: str) -> dict[str, int]:
+        found = self._table(warehouse, table).tagManager().tagObjects()
+        return {str(pair.getRight()): int(pair.getLeft().id()) for pair in found}
+
+    def expire_tags(self, warehouse: str, table: str, older_than_millis: int) -> list[str]:
+        """What ``CALL sys.expire_tags`` does: tags made before a moment, or whose time is up."""
+        target = self._table(warehouse, table)
+        expire = target.newTagAutoManager().getTagTimeExpire()
+        moment = self.java.cls("java.time.Instant").ofEpochMilli(older_than_millis)
+        zone = self.java.cls("java.time.ZoneId").systemDefault()
+        expire.withOlderThanTime(self.java.cls("java.time.LocalDateTime").ofInstant(moment, zone))
+        return sorted(str(name) for name in expire.expire())
+
     def create_branch(self, warehouse: str, table: str, branch: str, tag: str | None = None) -> None:
         self._table(warehouse, table).createBranch(*([branch] if tag is None else [branch, tag]))
 
+    def rename_branch(self, warehouse: str, table: str, old: str, new: str) -> None:
+        self._table(warehouse, table).renameBranch(old, new)
+
+    def drop_branch(self, warehouse: str, table: str, branch: str) -> None:
+        self._table(warehouse, table).deleteBranch(branch)
+
+    def branches(self, warehouse: str, table: str) -> list[str]:
+        return sorted(str(name) for name in self._table(warehouse, table).branchManager().branches())
+
+    def fast_forward(self, warehouse: str, table: str, branch: str) -> None:
+        self._table(warehouse, table).fastForward(branch)
+
+    def merge_branch(self, warehouse: str, table: str, branch: str) -> None:
+        self._table(warehouse, table).mergeBranch(branch, "main")
+
     def rollback(self, warehouse: str, table: str, snapshot: int) -> None:
         self._table(warehouse, table).rollbackTo(self.java.jpype.JLong(snapshot))
+
+    def rollback_to_tag(self, warehouse: str, table: str, tag: str) -> None:
+        self._table(warehouse, table).rollbackTo(self.java.jpype.JString(tag))
+
+    def reset_consumer(self, warehouse: str, table: str, consumer: str, next_snapshot: int) -> None:
+        note = self.java.cls("consumer.Consumer")(next_snapshot)
+        self._table(warehouse, table).consumerManager().resetConsumer(consumer, note)
+
+    def consumers(self, warehouse: str, table: str) -> dict[str, int]:
+        found = self._table(warehouse, table).consumerManager().consumers()
+        return {str(entry.getKey()): int(entry.getValue()) for entry in found.entrySet()}
 
     def row_count(self, warehouse: str, table: str) -> int:
         """Rows by the metadata alone, as COUNT(*) takes them."""

@@ -7,12 +7,12 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.metadata.stores import Failing, open_store
+from tests.metadata.stores import Failing, Logged, open_store
 
 from lakebed.errors import LakebedError
 from lakebed.metadata.store import TableStore
 
-MOST_CALLS = 400
+READS = {"read", "read_range", "exists", "size", "stamp", "list"}
 
 
 def at_every_step(
@@ -21,31 +21,53 @@ def at_every_step(
     *,
     between: Callable[[TableStore], object],
     after: Callable[[TableStore], object],
-    again: Callable[[TableStore], object] | None = None,
 ) -> int:
-    """Let a call fail at each of its storage calls, in four ways; gives the number of failures tried.
+    """Let a call fail at each of its storage calls; gives the number of failures tried.
 
-    The table is copied for each. A failure comes before or after the storage did what it was asked; and the storage then
-    works again, or not (a process that died). ``between`` looks at the table after the failure, ``after`` at the table
-    once the call (or ``again``) was made with a storage that works.
+    The table is copied for each. ``between`` looks at the table after the failure, ``after`` at the table once the call
+    was made again with a storage that works.
     """
-    tried = 0
-    for lost_answer in (False, True):
-        for dead in (False, True):
-            for step in range(1, MOST_CALLS):
-                copy = table.parent / f"{table.name}-{lost_answer}-{dead}-{step}"
-                shutil.copytree(table, copy)
-                storage = Failing(step, after=lost_answer, forever=dead)
-                with contextlib.suppress(LakebedError):
-                    act(open_store(copy, storage))  # type: ignore[arg-type]
-                if not storage.failed:
-                    shutil.rmtree(copy)
-                    break
-                tried += 1
-                between(open_store(copy))
-                (again or act)(open_store(copy))
-                after(open_store(copy))
-                shutil.rmtree(copy)
-            else:
-                raise AssertionError(f"more than {MOST_CALLS} storage calls")
-    return tried
+    failures = _failures(_calls(table, act))
+    for number, (step, lost_answer, dead) in enumerate(failures):
+        copy = table.parent / f"{table.name}-{number}"
+        shutil.copytree(table, copy)
+        storage = Failing(step, after=lost_answer, forever=dead)
+        with contextlib.suppress(LakebedError):
+            act(open_store(copy, storage))
+        assert storage.failed
+        between(open_store(copy))
+        act(open_store(copy))
+        after(open_store(copy))
+        shutil.rmtree(copy)
+    return len(failures)
+
+
+def _calls(table: Path, act: Callable[[TableStore], object]) -> list[str]:
+    """The storage calls that the call makes if nothing fails."""
+    copy = table.parent / f"{table.name}-whole"
+    shutil.copytree(table, copy)
+    log = Logged()
+    act(open_store(copy, log))
+    shutil.rmtree(copy)
+    return [name for name, _ in log.log]
+
+
+def _failures(calls: list[str]) -> list[tuple[int, bool, bool]]:
+    """Step, whether the storage did it all the same, and whether it never works again (as for a process that died).
+
+    Reads change nothing, so of those of one kind between two writes one fails, and dying is tried before each write and
+    after the last.
+    """
+    found: list[tuple[int, bool, bool]] = []
+    seen: set[str] = set()
+    last = len(calls)
+    for step, name in enumerate(calls, 1):
+        if name in READS:
+            if name not in seen:
+                found.append((step, False, False))
+            seen.add(name)
+        else:
+            found += [(step, False, False), (step, True, False), (step, False, True)]
+            seen.clear()
+            last = step
+    return [*found, (last, True, True)]

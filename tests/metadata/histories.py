@@ -12,7 +12,8 @@ from tests.metadata.stores import commit_files, new_store, open_store
 from lakebed.format.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit import Change, Commit, commit
-from lakebed.metadata.manifests import ManifestCache, Manifests
+from lakebed.metadata.manifest_cache import ManifestCache
+from lakebed.metadata.manifests import Manifests
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
 
@@ -42,11 +43,10 @@ def swap(store: TableStore, old: str, new: str) -> Snapshot:
     return made
 
 
-def files_of(store: TableStore, snapshot: Snapshot | None) -> list[str]:
+def files_of(store: TableStore, snapshot: Snapshot | None, cache: ManifestCache | None = None) -> list[str]:
     """The live files of a snapshot, read from disk; every one of them must be there."""
-    fresh = open_store(store.paths.root)
-    fresh = fresh.on_branch(store.paths.branch)
-    object.__setattr__(fresh, "manifests", Manifests(fresh.storage, fresh.paths, ManifestCache()))
+    fresh = open_store(store.paths.root).on_branch(store.paths.branch)
+    object.__setattr__(fresh, "manifests", Manifests(fresh.storage, fresh.paths, cache or ManifestCache()))
     if snapshot is not None:
         fresh.schemas.get(snapshot.schema_id)
     found = sorted(names_of(live_entries(fresh, snapshot)))
@@ -62,6 +62,7 @@ def live(store: TableStore) -> list[str]:
 
 def check_readable(store: TableStore) -> None:
     """Every snapshot and tag of every branch can be read, and snapshots have no holes."""
+    cache = ManifestCache()
     for branch in ("main", *store.branch_names()):
         one = store.on_branch(branch)
         one.schema()
@@ -69,4 +70,4 @@ def check_readable(store: TableStore) -> None:
         assert ids == list(range(ids[0], ids[-1] + 1) if ids else []), f"{branch} has holes: {ids}"
         assert one.snapshots.latest_id() == (ids[-1] if ids else None)
         for snapshot in [*one.snapshots.read_many(ids), *one.snapshots.tags().values()]:
-            files_of(one, snapshot)
+            files_of(one, snapshot, cache)

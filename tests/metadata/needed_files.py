@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+
 from lakebed.format.manifest import ADD, fold
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.data_paths import data_file_paths
@@ -48,10 +50,10 @@ def files_of(store: TableStore, snapshot: Snapshot, *, changelog: bool) -> set[s
     return paths | {store.paths.manifest(name) for name in names}
 
 
-def _data(store: TableStore, entries: object) -> set[str]:
+def _data(store: TableStore, entries: pa.Table) -> set[str]:
     found = set()
-    rows = entries.to_pylist()  # type: ignore[attr-defined]
-    for row, path in zip(rows, data_file_paths(store, store.schema(), entries), strict=True):  # type: ignore[arg-type]
+    rows = entries.to_pylist()
+    for row, path in zip(rows, data_file_paths(store, store.schema(), entries), strict=True):
         assert row["kind"] == ADD
         found.add(path)
         found |= {f"{path.rpartition('/')[0]}/{extra}" for extra in row["extra_files"]}

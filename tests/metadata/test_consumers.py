@@ -61,7 +61,9 @@ def test_consumers_belong_to_a_branch(tmp_path: Path) -> None:
     assert list_consumers(branch) == {"me": 4}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"nextSnapshot": "5"}', '{"nextSnapshot": null}', '{"nextSnapshot": true}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"nextSnapshot": "5"}', '{"nextSnapshot": null}', '{"nextSnapshot": true}']
+)
 def test_a_damaged_note_is_an_error_that_names_the_file(tmp_path: Path, text: str) -> None:
     store = history(tmp_path)
     reset_consumer(store, "good", 3)
@@ -91,7 +93,7 @@ def test_bad_snapshots(tmp_path: Path, bad: int) -> None:
 def test_unknown_consumers(tmp_path: Path) -> None:
     store = history(tmp_path)
     assert find_consumer(store, "me") is None
-    with pytest.raises(NotFoundError, match="unknown consumer 'me' in table db.t"):
+    with pytest.raises(NotFoundError, match=r"unknown consumer 'me' in table db.t"):
         delete_consumer(store, "me")
     reset_consumer(store, "x", 1)
     with pytest.raises(NotFoundError):

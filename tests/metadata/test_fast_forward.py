@@ -39,7 +39,10 @@ def check_equal(store: TableStore, branch: TableStore) -> None:
     """Main continues as the branch, from the branch's first snapshot on."""
     first = branch.snapshots.ids()[0]
     for folder, start in (("snapshot", first), ("schema", 0)):
-        theirs = {name: Path(branch.paths.branch_root, folder, name) for name in files_below(Path(branch.paths.branch_root, folder))}
+        theirs = {
+            name: Path(branch.paths.branch_root, folder, name)
+            for name in files_below(Path(branch.paths.branch_root, folder))
+        }
         for name, path in theirs.items():
             if "-" in name:
                 assert Path(store.paths.branch_root, folder, name).read_bytes() == path.read_bytes()
@@ -81,9 +84,12 @@ def test_a_second_call_does_nothing(tmp_path: Path) -> None:
     store, _ = parted(tmp_path, 2, 2)
     fast_forward(store, "b")
     log = Logged()
-    again = fast_forward(open_store(tmp_path, log), "b")  # type: ignore[arg-type]
+    again = fast_forward(open_store(tmp_path, log), "b")
     assert (again.removed_snapshots, again.copied_snapshots) == ((), ())
-    assert {name for kind, name in log.log if kind in {"replace", "delete", "create_exclusive"}} <= {"LATEST", "EARLIEST"}
+    assert {name for kind, name in log.log if kind in {"replace", "delete", "create_exclusive"}} <= {
+        "LATEST",
+        "EARLIEST",
+    }
 
 
 def test_tags_and_schemas(tmp_path: Path) -> None:
@@ -174,7 +180,7 @@ def test_what_stays_keeps_its_schema(tmp_path: Path) -> None:
 def test_what_cannot_be_gone_forward_to(tmp_path: Path) -> None:
     store, branch = parted(tmp_path, 1, 1)
     create_branch(store, "empty")
-    with pytest.raises(NotFoundError, match="branch 'empty' of table db.t has no snapshot"):
+    with pytest.raises(NotFoundError, match=r"branch 'empty' of table db.t has no snapshot"):
         fast_forward(store, "empty")
     with pytest.raises(NotFoundError, match="has no branch 'nope'"):
         fast_forward(store, "nope")
@@ -196,7 +202,7 @@ def test_a_branch_goes_forward_to_another(tmp_path: Path) -> None:
 def test_a_commit_on_main_meanwhile_is_in_the_result(tmp_path: Path, ours: int, theirs: int) -> None:
     store, branch = parted(tmp_path, ours, theirs)
     racing = Interrupted(lambda: add(open_store(tmp_path), "race"), ending="snapshot-3")
-    done = fast_forward(open_store(tmp_path, racing), "b")  # type: ignore[arg-type]
+    done = fast_forward(open_store(tmp_path, racing), "b")
     assert not racing.hooks
     assert 3 + ours in done.removed_snapshots
     check_equal(store, branch)
@@ -206,7 +212,7 @@ def test_a_commit_with_a_schema_that_goes(tmp_path: Path) -> None:
     store, branch = parted(tmp_path, 0, 1)
     alter(store, "1 s")
     racing = Interrupted(lambda: add(open_store(tmp_path), "race"), before="delete", ending="schema-1")
-    assert fast_forward(open_store(tmp_path, racing), "b").removed_snapshots == (4,)  # type: ignore[arg-type]
+    assert fast_forward(open_store(tmp_path, racing), "b").removed_snapshots == (4,)
     check_equal(store, branch)
 
 
@@ -220,7 +226,7 @@ def test_snapshots_that_expire_on_the_branch_meanwhile_are_not_brought_back(tmp_
             branch.storage.delete(branch.paths.snapshot(number))
 
     racing = Interrupted(expire, ending="snapshot-5")
-    fast_forward(open_store(tmp_path, racing), "b")  # type: ignore[arg-type]
+    fast_forward(open_store(tmp_path, racing), "b")
     assert store.snapshots.ids() == [4, 5]
 
 
@@ -254,19 +260,22 @@ def test_a_failure_at_every_step(tmp_path: Path, case: str) -> None:
             alter(one, value)
             add(one, f"new schema on {one.paths.branch}")
     states = [
-        files_of(one, snapshot)
-        for one in (store, branch)
-        for snapshot in one.snapshots.read_many(one.snapshots.ids())
+        files_of(one, snapshot) for one in (store, branch) for snapshot in one.snapshots.read_many(one.snapshots.ids())
     ]
     final = live(branch)
 
     def between(store: TableStore) -> None:
         check_readable(store)
         assert live(store) in states
+        for snapshot in [*store.snapshots.read_many(store.snapshots.ids()), *store.snapshots.tags().values()]:
+            timeout = store.schemas.get(snapshot.schema_id).options.get("commit.timeout")
+            files = files_of(store, snapshot)
+            assert (timeout == "1 s") == ("new schema on main" in files)
+            assert (timeout == "1 min") == ("new schema on b" in files)
         assert live(store.on_branch("b")) == final
 
     def after(store: TableStore) -> None:
         check_equal(store, store.on_branch("b"))
         assert list(store.snapshots.tags()) == ["u"]
 
-    assert at_every_step(tmp_path / "t", lambda s: fast_forward(s, "b"), between=between, after=after) > 50
+    assert at_every_step(tmp_path / "t", lambda s: fast_forward(s, "b"), between=between, after=after) >= 30

@@ -251,3 +251,25 @@ def test_nothing_to_compact(tmp_path: Path) -> None:
     assert compact_manifests(store).snapshot is None
     assert store.snapshots.ids() == [1]
     assert (ADD, DELETE) == (0, 1)
+
+
+# -------------------------------------------------------------------------------------------------- in the background
+
+
+def test_what_is_due_is_merged_and_no_more(tmp_path: Path) -> None:
+    store = new_store(tmp_path / "t", options={**OFTEN, "manifest.compaction.mode": "ASYNC"})
+    for number in range(2):
+        commit_files(store, adds(f"f{number}"))
+    assert compact_manifests(store, only_due=True).snapshot is None
+    for number in range(2, 5):
+        commit_files(store, adds(f"f{number}"))
+    assert len(metas(store)) == 5
+    report = compact_manifests(store, only_due=True)
+    assert report.snapshot is not None
+    assert len(metas(store)) == 1
+    remove(store, adds("f1"))
+    assert compact_manifests(store, only_due=True).snapshot is None  # two manifests are not enough
+    much = store.with_options({"manifest.full-compaction-threshold-size": "1 kb"})
+    assert compact_manifests(much, only_due=True).cancelled == 1
+    assert live(store, store.snapshots.latest()) == ["f0", "f2", "f3", "f4"]
+    check_tidy(store.paths.root)

@@ -13,7 +13,8 @@ from lakebed.errors import CorruptError, NotFoundError, StorageError
 from lakebed.format.binary_row import decode_rows, encode_row
 from lakebed.format.manifest import DELETE, ManifestMeta, as_deletes
 from lakebed.format.types import Atomic, DataType
-from lakebed.metadata.manifests import ManifestCache, Manifests, ManifestWriter
+from lakebed.metadata.manifest_cache import ManifestCache
+from lakebed.metadata.manifests import Manifests, ManifestWriter
 from lakebed.metadata.store import TableStore
 
 STRING, INT = Atomic("STRING"), Atomic("INT")
@@ -181,21 +182,6 @@ def test_a_manifest_is_decoded_once(store: TableStore) -> None:
         reader.read_entries(metas)
     assert logged.names("read") == [metas[0].file_name]
     assert (reader.cache.hits, reader.cache.misses) == (2, 1)
-
-
-def test_the_cache_keeps_to_its_size() -> None:
-    table = adds("a")
-    cache = ManifestCache(max_bytes=3 * table.nbytes)
-    for name in "abcd":
-        cache.put(name, table)
-    assert [cache.get(name) is not None for name in "abcd"] == [False, True, True, True]
-    assert cache.get("b") is not None
-    cache.put("e", table)
-    assert [cache.get(name) is not None for name in "bcde"] == [True, False, True, True]
-    cache.put("large", pa.concat_tables([table] * 4))
-    assert cache.get("large") is None
-    cache.put("b", adds("other"))
-    assert names_of(cache.get("b") or entries()) == ["a"]
 
 
 def wrong_count(meta: ManifestMeta) -> ManifestMeta:

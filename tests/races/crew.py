@@ -11,24 +11,31 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["lakebed"])
+_CONTEXT.set_forkserver_preload(["lakebed.lake"])  # "lakebed" alone imports next to nothing
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
+def start(function: Callable[..., Any], arguments: tuple[Any, ...]) -> ForkServerProcess:
+    """Start a process that does something; it is its owner's to end."""
+    os.environ.setdefault("PYTHONPATH", os.pathsep.join(sys.path))  # for the server; it ignores our sys.path
+    process = _CONTEXT.Process(target=function, args=arguments)
+    process.start()
+    return process
+
+
 def together(tasks: Sequence[Task], *, timeout: float = 120) -> list[Any]:
     """Run each task in a process of its own, all starting at the same moment; gives their results."""
-    os.environ.setdefault("PYTHONPATH", os.pathsep.join(sys.path))  # for the server; it ignores our sys.path
     barrier = _CONTEXT.Barrier(len(tasks))
     running = []
     for function, arguments in tasks:
         ours, theirs = _CONTEXT.Pipe(duplex=False)
-        process = _CONTEXT.Process(target=_run, args=(function, arguments, barrier, theirs))
-        process.start()
+        process = start(_run, (function, arguments, barrier, theirs))
         theirs.close()
         running.append((process, ours))
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.races import lifetime_workers as workers
-from tests.races.crew import together
+from tests.races.crew import Task, together
 
 from lakebed import NotFoundError, connect
 from lakebed.errors import AlreadyExistsError
@@ -24,7 +24,7 @@ def test_drops_and_writes(tmp_path: Path, kind: str) -> None:
     warehouse = str(tmp_path / "w")
     lake = connect(warehouse)
     lake.create_database("db")
-    tasks = [
+    tasks: list[Task] = [
         (workers.drop_and_create, (warehouse, LIVES, *KINDS[kind])),
         *((workers.write_to_any_life, (warehouse, 100_000 * writer)) for writer in (1, 2)),
         (workers.alter_any_life, (warehouse,)),
@@ -68,5 +68,7 @@ def test_what_is_left_of_a_table_is_not_taken_for_a_new_one(tmp_path: Path) -> N
     table.write([{"id": 1}])
     for schema in Path(table.path, "schema").iterdir():
         schema.unlink()
-    with pytest.raises(AlreadyExistsError, match=r"has no schema, but holds .*snapshot-1 of a table that was there before"):
+    with pytest.raises(
+        AlreadyExistsError, match=r"has no schema, but holds .*snapshot-1 of a table that was there before"
+    ):
         lake.create_table("db.t", "id INT")

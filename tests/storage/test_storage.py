@@ -374,3 +374,28 @@ def test_a_dangling_folder_is_an_error_and_no_lost_race(storage: Storage, tmp_pa
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     with pytest.raises(StorageError, match="link/x: File exists"):
         storage.create_exclusive(f"{tmp_path}/link/x", b"1")
+
+
+# ------------------------------------------------------------------------------------------------ for cleaning up
+
+
+def test_hidden_files_are_listed_only_if_asked_for(tmp_path: Path) -> None:
+    storage = LocalStorage()
+    (tmp_path / ".a.tmp").write_bytes(b"1")
+    (tmp_path / "b").write_bytes(b"22")
+    assert [info.name for info in storage.list(str(tmp_path))] == ["b"]
+    found = {info.name: info.size for info in storage.list(str(tmp_path), hidden=True)}
+    assert found == {".a.tmp": 1, "b": 2}
+
+
+def test_only_empty_folders_are_deleted(tmp_path: Path) -> None:
+    storage = LocalStorage()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "file").write_bytes(b"")
+    (tmp_path / "empty").mkdir()
+    assert storage.delete_empty_folder(str(tmp_path / "empty"))
+    assert not (tmp_path / "empty").exists()
+    assert not storage.delete_empty_folder(str(tmp_path / "empty"))
+    assert not storage.delete_empty_folder(str(tmp_path / "full"))
+    assert not storage.delete_empty_folder(str(tmp_path / "full" / "file"))
+    assert (tmp_path / "full" / "file").exists()

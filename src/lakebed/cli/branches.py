@@ -14,11 +14,13 @@ from lakebed.cli.consent import plan_or_act, with_rule
 from lakebed.cli.output import Column, Output, listing, show_snapshots, show_text
 from lakebed.cli.session import ListingGroup, open_table
 from lakebed.cli.tables import snapshot_record
+from lakebed.errors import NotFoundError, unknown_name
 
 app = typer.Typer(
     cls=ListingGroup, no_args_is_help=True, help="List branches (lakebed branches TABLE) and change them."
 )
 
+Force = Annotated[bool, typer.Option("--force", help="Even if an option of the table names the branch.")]
 BranchArgument = Annotated[str, typer.Argument(metavar="BRANCH", help="The branch.")]
 
 
@@ -72,12 +74,13 @@ def rename(
     name: TableArgument,
     branch: BranchArgument,
     new_name: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
+    force: Force = False,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
     """Give a branch another name."""
     table = open_table(warehouse, name)
-    table.rename_branch(branch, new_name)
+    table.rename_branch(branch, new_name, force=force)
     Output(as_json=as_json).emit(
         {"table": table.name, "branch": new_name, "renamed_from": branch},
         lambda _: Text(show_text(f"renamed branch {branch} to {new_name}")),
@@ -89,18 +92,21 @@ def rename(
 def drop(
     name: TableArgument,
     branch: BranchArgument,
+    force: Force = False,
     yes: Yes = False,
     dry_run: DryRun = False,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a branch with its snapshots."""
+    """Remove a branch with its snapshots. Files that only it needed stay until lakebed orphans removes them."""
     table = open_table(warehouse, name)
+    if branch not in table.branches():  # a dry run must not promise what cannot be, so main is refused here too
+        raise NotFoundError(unknown_name("branch", branch, table.branches(), where=f"table {table.name}"))
     state = _state(table, branch)
 
     def run(only_plan: bool) -> dict[str, Any]:
         if not only_plan:
-            table.drop_branch(branch)
+            table.drop_branch(branch, force=force)
         return {"table": table.name, **state}
 
     def view(record: dict[str, Any]) -> RenderableType:

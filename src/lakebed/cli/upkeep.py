@@ -58,7 +58,7 @@ def rollback(
 ) -> None:
     """Take a table back to a snapshot, a tag or a time; later snapshots and tags go.
 
-    Files that only those needed stay until `lakebed orphans` removes them.
+    Files that only those needed stay until lakebed orphans removes them.
     """
     if sum(given is not None for given in (snapshot, tag, timestamp)) != 1:
         raise typer.BadParameter("say where to go back to with one of --snapshot, --tag and --timestamp")

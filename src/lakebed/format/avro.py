@@ -12,11 +12,11 @@ one block and is asked for no more than their number.
 from __future__ import annotations
 
 import io
+import json
 import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import datafusion
 import fastavro
 import pyarrow as pa
 
@@ -93,6 +93,25 @@ def decode_records(data: bytes, *, where: str) -> list[dict[str, Any]]:
         ) from error
 
 
+def records_and_schema(data: bytes, *, where: str) -> tuple[list[dict[str, Any]], str]:
+    """The records of a small file and its schema as text; those of many files can become one table together."""
+    if not data.startswith(MAGIC):
+        raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); restore it or roll back")
+    try:
+        reader = fastavro.reader(io.BytesIO(data))
+        return list(reader), reader.metadata["avro.schema"]
+    except Exception as error:
+        raise CorruptError(
+            f"{where} cannot be decoded: {type(error).__name__}: {error}; restore it or roll back"
+        ) from error
+
+
+def table_of(records: list[dict[str, Any]], schema: str) -> pa.Table:
+    """Records as the table that :func:`decode` makes of them."""
+    named: dict[str, pa.DataType] = {}
+    return pa.Table.from_pylist(records, pa.schema([_arrow_field(one, named) for one in json.loads(schema)["fields"]]))
+
+
 def unpacked(data: bytes, *, where: str) -> tuple[str, bytes]:
     """The schema of an Avro file as text, and its records as they are encoded, with nothing between them."""
     if not data.startswith(MAGIC):
@@ -126,6 +145,8 @@ def _decode_columns(data: bytes) -> pa.Table:
     with tempfile.NamedTemporaryFile(prefix="lakebed-", suffix=".avro") as file:
         file.write(_one_block(reader.metadata["avro.schema"], records, b"".join(body for _, body in blocks)))
         file.flush()
+        import datafusion  # noqa: PLC0415 - takes a quarter of a second, and only large files need it
+
         config = datafusion.SessionConfig().with_batch_size(records).with_target_partitions(1)
         frame = datafusion.SessionContext(config).read_avro(file.name).limit(records)
         table = pa.Table.from_batches(frame.collect(), schema=frame.schema())

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CorruptError, UnsupportedError
+from lakebed.errors import CorruptError, LakebedError, UnsupportedError
 from lakebed.format import avro, avro_columns
 
 MANIFEST_VERSION: Final = 2
@@ -285,7 +285,46 @@ _IN_STATS: Final = {
 
 def decode_manifest(data: bytes, *, where: str) -> pa.Table:
     """The entries of a manifest, in order, with the columns of ``ENTRY_SCHEMA``."""
-    raw = avro.decode(data, where=where)
+    return _entries(avro.decode(data, where=where), where)
+
+
+def decode_manifests(files: Sequence[tuple[str, bytes]]) -> list[pa.Table | LakebedError]:
+    """The entries of many manifests, given with their names; of one that cannot be decoded, the error.
+
+    The records of small ones become one table together, which is ten times faster than a table each.
+    """
+    decoded: list[pa.Table | LakebedError] = [NO_ENTRIES] * len(files)
+    groups: dict[str, list[tuple[int, list[dict[str, Any]]]]] = {}
+    for number, (where, data) in enumerate(files):
+        try:
+            if len(data) >= avro.COLUMNAR_FROM_BYTES:
+                decoded[number] = decode_manifest(data, where=where)
+            else:
+                records, schema = avro.records_and_schema(data, where=where)
+                groups.setdefault(schema, []).append((number, records))
+        except LakebedError as error:
+            decoded[number] = error
+    for schema, members in groups.items():
+        try:
+            together = _entries(avro.table_of([one for _, records in members for one in records], schema), "manifests")
+            counts = np.cumsum([0, *(len(records) for _, records in members)]).tolist()
+            for (number, records), start in zip(members, counts, strict=False):
+                decoded[number] = together.slice(start, len(records))
+        except (LakebedError, KeyError, TypeError, ValueError, pa.ArrowException):  # one of them is at fault: which?
+            for number, _ in members:
+                decoded[number] = _entries_or_error(*files[number])
+    return decoded
+
+
+def _entries_or_error(where: str, data: bytes) -> pa.Table | LakebedError:
+    try:
+        return decode_manifest(data, where=where)
+    except LakebedError as error:
+        return error
+
+
+def _entries(raw: pa.Table, where: str) -> pa.Table:
+    """The columns of entries out of the nested table that Avro gives."""
     if "_VERSION" in raw.column_names:
         for version in pc.unique(raw["_VERSION"]).to_pylist():
             _check_version(version, where)

@@ -49,13 +49,14 @@ class Candidates:
             self._named.setdefault(name, DoomedFile(path, size, kind))
         if not changelog or snapshot.changelog_manifest_list is None:
             return
-        name, size = snapshot.changelog_manifest_list, snapshot.changelog_manifest_list_size
+        name = snapshot.changelog_manifest_list
         try:
             metas = self.store.manifests.read_list(name)
             entries = self.store.manifests.read_entries(metas)
         except NotFoundError:  # it went before, with a snapshot that this one was copied from
             return
-        known = -1 if size is None else size
+        told = snapshot.changelog_manifest_list_size
+        known = -1 if told is None else told
         self._named.setdefault(name, DoomedFile(self.store.paths.manifest(name), known, "manifest list"))
         self.add_manifests(metas)
         self.add_entries(entries.filter(pc.equal(entries["kind"], ADD)), kind="changelog")

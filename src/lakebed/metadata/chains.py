@@ -18,7 +18,7 @@ from typing import Final
 import pyarrow as pa
 
 from lakebed.format.avro import unpacked
-from lakebed.format.manifest import ManifestMeta, decode_manifest_list, fold
+from lakebed.format.manifest import ManifestMeta, fold
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.store import TableStore
 
@@ -68,8 +68,8 @@ def _compare(store: TableStore, lists: _Lists, before: Snapshot, after: Snapshot
     next_schema, encoded = lists.encoded(after.base_manifest_list)
     if base_schema == delta_schema == next_schema and encoded == base + delta:
         return Link(continues=True)
-    old = {m.file_name: m for m in lists.decoded(before.base_manifest_list) + lists.decoded(before.delta_manifest_list)}
-    new = {meta.file_name: meta for meta in lists.decoded(after.base_manifest_list)}
+    old = {meta.file_name: meta for meta in store.manifests.base_and_delta(before)}
+    new = {meta.file_name: meta for meta in store.manifests.read_list(after.base_manifest_list)}
     appeared = [meta for name, meta in new.items() if name not in old]
     vanished = [meta for name, meta in old.items() if name not in new]
     if not appeared and not vanished:
@@ -86,20 +86,14 @@ def _net(store: TableStore, metas: Sequence[ManifestMeta]) -> pa.Table:
 
 @dataclass
 class _Lists:
-    """The bytes of the lists read last: the base list of one comparison is the older one of the next."""
+    """The lists read last: the newer base list of one comparison is the older one of the next."""
 
     store: TableStore
-    _recent: dict[str, bytes] = field(default_factory=dict)
+    _recent: dict[str, tuple[str, bytes]] = field(default_factory=dict)
 
     def encoded(self, name: str) -> tuple[str, bytes]:
-        return unpacked(self._bytes(name), where=self.store.paths.manifest(name))
-
-    def decoded(self, name: str) -> list[ManifestMeta]:
-        return decode_manifest_list(self._bytes(name), where=self.store.paths.manifest(name))
-
-    def _bytes(self, name: str) -> bytes:
         if name not in self._recent:
             while len(self._recent) > 3:
                 del self._recent[next(iter(self._recent))]
-            self._recent[name] = self.store.manifests.list_bytes(name)
+            self._recent[name] = unpacked(self.store.manifests.list_bytes(name), where=self.store.paths.manifest(name))
         return self._recent[name]

@@ -127,6 +127,11 @@ def find_committed(
     return None
 
 
+def commits_since_merge(latest: Snapshot | None) -> int:
+    """How many commits ago manifests were merged, as far as the snapshot knows."""
+    return 0 if latest is None else latest.id - _number(latest.properties.get(MERGED_AT), latest.id)
+
+
 def manifest_writer(store: TableStore) -> ManifestWriter:
     """A writer of metadata files as the options of a table want them."""
     schema = store.schema()
@@ -293,7 +298,7 @@ class _Attempts:
         if self._request.merge is not None:
             return self._request.merge(self._writer, metas)
         policy = manifest_merge.MergePolicy.of(self._options)
-        since = 0 if latest is None else latest.id - _number(latest.properties.get(MERGED_AT), latest.id)
+        since = commits_since_merge(latest)
         return manifest_merge.merge_tail(self._store.manifests, self._writer, metas, policy, since=since)
 
     def _snapshot(

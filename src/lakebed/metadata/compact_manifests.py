@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from lakebed.format.manifest import ManifestMeta
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.metadata.commit import Change, Commit, commit, manifest_writer
-from lakebed.metadata.manifest_merge import Merged, MergePolicy, merge_all
+from lakebed.metadata.commit import Change, Commit, commit, commits_since_merge, manifest_writer
+from lakebed.metadata.manifest_merge import Merged, MergePolicy, merge_all, merge_tail
 from lakebed.metadata.manifests import ManifestWriter
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
@@ -53,15 +53,24 @@ class ManifestCompaction:
         return f"{verb} {self.after} of {self.before}; {self.cancelled:,} pairs of ADD and DELETE cancelled"
 
 
-def compact_manifests(store: TableStore, *, dry_run: bool = False) -> ManifestCompaction:
-    """Fold all manifests of the latest snapshot that a delete can touch, and join the small ones."""
+def compact_manifests(store: TableStore, *, dry_run: bool = False, only_due: bool = False) -> ManifestCompaction:
+    """Fold all manifests of the latest snapshot that a delete can touch, and join the small ones.
+
+    With ``only_due`` just what a commit would merge, however large, and everything only if much of it can be dropped.
+    """
     latest = store.snapshots.latest()
     metas = [] if latest is None else store.manifests.base_and_delta(latest)
-    policy = MergePolicy.of(TableOptions(store.schema().options))
+    options = TableOptions(store.schema().options)
+    policy = MergePolicy.of(options)
     last: list[tuple[list[ManifestMeta], Merged]] = []
 
     def merge(writer: ManifestWriter, found: list[ManifestMeta]) -> Merged:
-        merged = merge_all(store, writer, found, policy)
+        if only_due and not _is_much(found, options):
+            merged = merge_tail(
+                store.manifests, writer, found, replace(policy, work=2**62), since=commits_since_merge(latest)
+            )
+        else:
+            merged = merge_all(store, writer, found, policy)
         last[:] = [(found, merged)]
         return merged
 
@@ -74,3 +83,10 @@ def compact_manifests(store: TableStore, *, dry_run: bool = False) -> ManifestCo
     found, merged = last[0]
     shapes = ManifestShape.of(found), ManifestShape.of(merged.metas)
     return ManifestCompaction(*shapes, len(merged.rewritten), merged.cancelled, made, dry_run)
+
+
+def _is_much(metas: Sequence[ManifestMeta], options: TableOptions) -> bool:
+    """Whether manifests with deletes, or small ones, have as many bytes as ``manifest.full-compaction-threshold-size``."""
+    small = options.manifest_target_file_size
+    size = sum(meta.file_size for meta in metas if meta.num_deleted_files or meta.file_size < small)
+    return size >= int(options.get("manifest.full-compaction-threshold-size"))  # type: ignore[arg-type]

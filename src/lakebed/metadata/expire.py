@@ -9,7 +9,8 @@ What it promises:
   holds files, and only then the files. Dying on the way leaves files that nothing refers to, for orphan removal. Whoever
   tags a snapshot and still finds it there afterwards is seen by that look.
 * It costs what goes, not what the table holds: which data files are dead is read off the DELETE entries of the snapshots
-  after the first. A dead file can only come back through an overwrite or a broken chain, and only those are looked into.
+  after the first. A dead file can only come back through an overwrite or a broken chain (:mod:`lakebed.metadata.chains`),
+  and only those are looked into.
   Tags and branches are looked into for the files in question.
 """
 
@@ -35,10 +36,12 @@ from lakebed.metadata.chains import Link, links
 from lakebed.metadata.consumers import smallest_next_snapshot
 from lakebed.metadata.references import Hold, Holder, distinct, needed, other_holders
 from lakebed.metadata.removal import DoomedFile, Removal, delete_files
+from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
 _TRIES: Final = 5
+_REMEMBERED: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +144,7 @@ def expire_snapshots(
         begin, end = range_to_expire(store, options, wanted)
         if begin >= end:
             if not dry_run:
-                _note_earliest(store, begin, only_if_missing=True)
+                _note_earliest(store, begin)
             return Expiry((), Removal((), dry_run), dry_run)
         _refuse_decoupled(options, store)
         try:
@@ -242,6 +245,9 @@ def _candidates(store: TableStore, snapshots: Sequence[Snapshot], chain: Sequenc
     deletes, again = _deleted(store, snapshots[1:])
     found.add_entries(deletes)
     found.spare_data(again)
+    for snapshot, link in zip(going, chain, strict=True):
+        if not link.continues:  # what the next one does not take over was not deleted by anybody
+            found.add_entries(live_entries(store, snapshot))
     stays = {kept.base_manifest_list, kept.delta_manifest_list, kept.index_manifest, kept.statistics}
     stays |= {entry.file_name for entry in store.manifests.read_index(kept.index_manifest)}
     found.spare(name for name in stays if name is not None)
@@ -315,8 +321,7 @@ def _own_holders(store: TableStore, going: _Going) -> list[Holder]:
     """The snapshots of this branch that stay, as far as they can need files that are dead in the first of them."""
     if going.candidates.is_only_lists:
         return []
-    ids = [number for number in store.snapshots.ids() if number > going.kept.id]
-    later = store.snapshots.read_many(ids)
+    later = _snapshots_after(store, going.kept.id)
     whole = going.whole_chain
     holders = [Holder(going.kept, Hold.NAMES if whole else Hold.LIVE)]
     for snapshot, link in zip(later, links(store, [going.kept, *later]), strict=True):
@@ -328,6 +333,30 @@ def _own_holders(store: TableStore, going: _Going) -> list[Holder]:
         else:
             holders.append(Holder(snapshot, Hold.NAMES, index_files=False))
     return holders
+
+
+_read_before: Final[dict[str, tuple[int, int, Snapshot]]] = {}
+
+
+def _snapshots_after(store: TableStore, number: int) -> list[Snapshot]:
+    """The snapshots after this one. What one expiry has read, the next need not: files are told by size and time."""
+    listed = {
+        found: info
+        for info in store.storage.list(store.paths.snapshots)
+        if (found := id_of(info.name, SNAPSHOT_PREFIX)) is not None and found > number
+    }
+    known: dict[int, Snapshot] = {}
+    for found, info in listed.items():
+        size, modified, snapshot = _read_before.get(store.paths.snapshot(found), (-1, -1, None))
+        if snapshot is not None and (size, modified) == (info.size, info.modified_millis):
+            known[found] = snapshot
+    if len(_read_before) > _REMEMBERED:
+        _read_before.clear()
+    for snapshot in store.snapshots.read_many(sorted(listed.keys() - known.keys())):
+        info = listed[snapshot.id]
+        _read_before[store.paths.snapshot(snapshot.id)] = info.size, info.modified_millis, snapshot
+        known[snapshot.id] = snapshot
+    return [known[found] for found in sorted(known)]
 
 
 # ------------------------------------------------------------------------------------------------------ doing it
@@ -345,11 +374,14 @@ def _expire(store: TableStore, options: TableOptions, going: _Going) -> Expiry:
     return Expiry(going.ids, removal, dry_run=False)
 
 
-def _note_earliest(store: TableStore, snapshot_id: int, *, only_if_missing: bool = False) -> None:
-    if snapshot_id < 1 or (only_if_missing and store.storage.exists(store.paths.earliest_hint)):
-        return
-    with contextlib.suppress(StorageError):  # a hint is only a hint
-        store.storage.replace(store.paths.earliest_hint, str(snapshot_id).encode())
+def _note_earliest(store: TableStore, snapshot_id: int) -> None:
+    """Write the hint if it says something else; a hint is only a hint, so it may fail."""
+    text = str(snapshot_id).encode()
+    with contextlib.suppress(NotFoundError, StorageError):
+        if snapshot_id < 1 or store.storage.read(store.paths.earliest_hint) == text:
+            return
+    with contextlib.suppress(StorageError):
+        store.storage.replace(store.paths.earliest_hint, text)
 
 
 def _remove_empty_folders(store: TableStore, files: Sequence[DoomedFile]) -> None:

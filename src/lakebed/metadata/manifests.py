@@ -1,14 +1,12 @@
 """Reads and writes manifest lists, manifests and index manifests of a table.
 
-Manifest files never change, so decoded ones are kept in memory by path, up to a number of bytes shared by all tables of
-the process. Manifests of one read are decoded in parallel.
+Manifest files never change, so decoded ones are kept by path (:mod:`lakebed.metadata.manifest_cache`). Manifests of one
+read are decoded in parallel.
 """
 
 from __future__ import annotations
 
-import threading
 import uuid
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -33,44 +31,14 @@ from lakebed.format.paths import TablePaths
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.stats import SimpleStats, build_full_stats, collect_from_arrow
 from lakebed.format.types import DataType
+from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.storage import Storage
 
-CACHE_BYTES: Final = 256 * 1024 * 1024
 _ROWS_BETWEEN_SIZE_CHECKS: Final = 1000
 
 
-class ManifestCache:
-    """Decoded manifests by path, least recently used ones dropped first."""
-
-    def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._tables: OrderedDict[str, pa.Table] = OrderedDict()
-        self._bytes = 0
-        self._lock = threading.Lock()
-        self.hits = 0
-        self.misses = 0
-
-    def get(self, path: str) -> pa.Table | None:
-        with self._lock:
-            table = self._tables.get(path)
-            if table is None:
-                self.misses += 1
-                return None
-            self.hits += 1
-            self._tables.move_to_end(path)
-            return table
-
-    def put(self, path: str, table: pa.Table) -> None:
-        with self._lock:
-            if path in self._tables or table.nbytes > self._max_bytes:
-                return
-            self._tables[path] = table
-            self._bytes += table.nbytes
-            while self._bytes > self._max_bytes:
-                self._bytes -= self._tables.popitem(last=False)[1].nbytes
-
-
-_SHARED_CACHE: Final = ManifestCache()
+SHARED_CACHE: Final = ManifestCache()
+"""What all tables of the process share that do not bring their own."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +47,7 @@ class Manifests:
 
     storage: Storage
     paths: TablePaths
-    cache: ManifestCache = field(default=_SHARED_CACHE)
+    cache: ManifestCache = field(default=SHARED_CACHE)
 
     # ------------------------------------------------------------------------------------------------- reading
 
@@ -113,15 +81,12 @@ class Manifests:
 
     def _read_manifest(self, meta: ManifestMeta) -> pa.Table:
         path = self.paths.manifest(meta.file_name)
-        table = self.cache.get(path)
-        if table is None:
-            table = decode_manifest(self._read(path, "manifest"), where=path)
-            if len(table) != meta.num_added_files + meta.num_deleted_files:
-                raise CorruptError(
-                    f"{path} holds {len(table)} entries, but its list says "
-                    f"{meta.num_added_files + meta.num_deleted_files}; restore it or roll back"
-                )
-            self.cache.put(path, table)
+        table = self.cache.load(path, lambda: decode_manifest(self._read(path, "manifest"), where=path))
+        if len(table) != meta.num_added_files + meta.num_deleted_files:
+            raise CorruptError(
+                f"{path} holds {len(table)} entries, but its list says "
+                f"{meta.num_added_files + meta.num_deleted_files}; restore it or roll back"
+            )
         return table
 
     def _read(self, path: str, what: str) -> bytes:

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.moments import moment_millis
 from lakebed.metadata.references import all_holders, branch_stores, needed
-from lakebed.metadata.removal import DoomedFile, Removal, delete_files
+from lakebed.metadata.removal import UNFINISHED_BRANCH, DoomedFile, Removal, delete_files
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.storage import FileInfo
@@ -41,6 +41,7 @@ _MANIFEST_FOLDER: Final = (
     ("index manifest", re.compile(r"index-manifest-.+")),
     ("manifest", re.compile(r"manifest-.+")),
 )
+_DRAFT: Final = re.compile(r"\.branch-.+\.[0-9a-f-]{36}\.tmp")
 _BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
 
 
@@ -103,6 +104,10 @@ def _listed(store: TableStore, cutoff: int) -> tuple[list[DoomedFile], list[str]
                 if kind is not None:
                     files.append(DoomedFile(f"{folder.path}/{info.name}", info.size, kind))
                     names.append(info.name)
+    for info in store.storage.list(store.paths.branches, hidden=True):
+        if info.is_dir and info.modified_millis < cutoff and _DRAFT.fullmatch(info.name):
+            files.append(DoomedFile(f"{store.paths.branches}/{info.name}", info.size, UNFINISHED_BRANCH))
+            names.append(info.name)
     return files, names
 
 

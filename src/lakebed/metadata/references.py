@@ -263,8 +263,8 @@ def only_needed_by(
     """The files that these snapshots of one branch need and nobody else does.
 
     Whoever holds files now is asked: snapshots, tags and long-lived changelogs of every branch. In a dry run the ones that
-    would go are still there; ``without_snapshots`` and ``without_tags`` of this branch are passed over. Several
-    snapshots ascending. ``changelogs``: theirs go too, as when a snapshot goes; a tag has none of its own.
+    would go are still there; ``without_snapshots`` and ``without_tags`` of this branch are passed over.
+    ``changelogs``: theirs go too, as when a snapshot goes; a tag has none of its own.
     """
     snapshots = [gone] if isinstance(gone, Snapshot) else sorted(gone, key=lambda one: one.id)
     if not snapshots:

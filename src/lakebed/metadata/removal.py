@@ -27,8 +27,12 @@ KINDS: Final = (
     "manifest list",
     "statistics",
     "temporary",
+    "unfinished branch",
 )
 """Every kind of file that a clean-up takes away, in the order in which they go."""
+
+UNFINISHED_BRANCH: Final = "unfinished branch"
+"""The one kind that is a folder: what a branch left that was killed while it was made or dropped."""
 
 _THREADS: Final = 8
 _BATCH: Final = 64
@@ -85,7 +89,10 @@ def delete_files(storage: Storage, files: Sequence[DoomedFile]) -> None:
         failures = []
         for file in batch:
             try:
-                storage.delete(file.path)
+                if file.kind == UNFINISHED_BRANCH:
+                    storage.delete_tree(file.path)
+                else:
+                    storage.delete(file.path)
             except StorageError as error:
                 failures.append(error)
         return failures

@@ -125,7 +125,17 @@ class Snapshots:
             return False
         with contextlib.suppress(Exception):  # the commit is done, and a hint is only a hint
             self._storage.replace(self._paths.latest_hint, str(snapshot.id).encode())
+            if not self._storage.exists(self._paths.snapshot(snapshot.id)):
+                self._correct_latest_hint()
         return True
+
+    def _correct_latest_hint(self) -> None:
+        """Other readers trust a hint that is too high; a snapshot that is rolled back at once must not leave one."""
+        ids = self.ids()
+        if ids:
+            self._storage.replace(self._paths.latest_hint, str(ids[-1]).encode())
+        else:
+            self._storage.delete(self._paths.latest_hint)
 
     # ------------------------------------------------------------------------------------------------- tags
 

@@ -12,7 +12,8 @@ from lakebed.errors import NotFoundError
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, TablePaths
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import Snapshot
-from lakebed.metadata.manifests import Manifests
+from lakebed.metadata.manifest_cache import ManifestCache
+from lakebed.metadata.manifests import SHARED_CACHE, Manifests
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.snapshots import Snapshots
 from lakebed.storage import Storage
@@ -26,6 +27,7 @@ class TableStore:
     paths: TablePaths
     name: str
     overlay: Mapping[str, str] = field(default_factory=dict)
+    cache: ManifestCache = field(default=SHARED_CACHE, compare=False, repr=False)
     schemas: Schemas = field(init=False)
     snapshots: Snapshots = field(init=False)
     manifests: Manifests = field(init=False)
@@ -33,7 +35,7 @@ class TableStore:
     def __post_init__(self) -> None:
         object.__setattr__(self, "schemas", Schemas(self.storage, self.paths))
         object.__setattr__(self, "snapshots", Snapshots(self.storage, self.paths))
-        object.__setattr__(self, "manifests", Manifests(self.storage, self.paths))
+        object.__setattr__(self, "manifests", Manifests(self.storage, self.paths, self.cache))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Travels to other processes as its address; what it has cached stays behind."""

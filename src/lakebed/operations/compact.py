@@ -6,7 +6,7 @@ overwrite took away one of its files first, the commit fails with a conflict and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -18,8 +18,9 @@ from lakebed.metadata.commit import Commit, commit
 from lakebed.metadata.levels import CompactionOptions, CompactUnit, LevelFile, pick_full, pick_level0, pick_universal
 from lakebed.metadata.scan import live_entries, partition_mask
 from lakebed.metadata.store import TableStore
+from lakebed.operations.engine import IN_PROCESS, Engine, Report
 from lakebed.options import TableOptions
-from lakebed.rows.compact import Compactor, Pick
+from lakebed.rows.compact import Compactor, Pick, joined
 from lakebed.rows.data_file import FileLayout
 from lakebed.rows.keyed_read import KeyedReader
 from lakebed.rows.read import DeletedRows
@@ -55,7 +56,8 @@ def compact(
     full: bool,
     where: pred.Node | None = None,
     partitions: pa.Array | None = None,
-    report: Callable[[int, int], None] | None = None,
+    report: Report | None = None,
+    engine: Engine = IN_PROCESS,
 ) -> Snapshot | None:
     """Compact what needs it (or everything, if ``full``); gives the new snapshot, ``None`` if there was nothing to do."""
     latest = store.snapshots.latest()
@@ -75,14 +77,14 @@ def compact(
         compaction_options(options),
         index,
     )
+    done = engine.compact(compactor, compactor.plan(entries, _pick(schema, full=full)), report)
     try:
-        done = compactor.compact(entries, _pick(schema, full=full), report)
-        request = Commit(kind=CommitKind.COMPACT, plan=lambda _: done.change, planned_on=latest.id)
-        return commit(store, request)
+        change = joined(done.results).change
+        return commit(store, Commit(kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=latest.id))
     except CommitOutcomeUnknownError:
         raise
     except BaseException:
-        compactor.abort()
+        done.abort()
         raise
 
 

@@ -1,4 +1,4 @@
-"""What follows a commit: old snapshots, partitions, tags and consumers go, as the table's options say.
+"""What follows a commit: old snapshots, partitions, tags and consumers go, manifests are merged, as the options say.
 
 The commit is made and acknowledged by then, so nothing here may fail it: whatever goes wrong is logged. Tables that are
 ``write-only`` leave all of it to a job of its own. Where there is nothing to do it costs a few looks at small files.
@@ -14,6 +14,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
+from lakebed.metadata.compact_manifests import compact_manifests
 from lakebed.metadata.consumers import expire_consumers
 from lakebed.metadata.expire import expire_snapshots
 from lakebed.metadata.store import TableStore
@@ -32,8 +33,11 @@ def after_commit(store: TableStore) -> None:
             return
         if _partitions_due(store, options):
             _try("partitions", store, lambda: expire_partitions(store))
+        if options.get("manifest.compaction.mode") == "ASYNC":
+            threads = int(options.get("manifest.compaction.async.threads"))  # type: ignore[arg-type]
+            _merging.submit(store, _merge_manifests, threads)
         if options.snapshot_expire_async:
-            _background.submit(store)
+            _expiring.submit(store, _expire_history)
         else:
             _expire_history(store)
     except Exception as problem:  # noqa: BLE001 - the commit is made, whatever this is
@@ -45,6 +49,13 @@ def _expire_history(store: TableStore) -> None:
     _try("consumers", store, lambda: expire_consumers(store))
     _try("tags", store, lambda: expire_tags(store))
     _try("snapshots", store, lambda: expire_snapshots(store))
+
+
+def _merge_manifests(store: TableStore) -> None:
+    try:
+        compact_manifests(store, only_due=True)
+    except Exception as problem:  # noqa: BLE001 - nobody waits for it, and the next commit asks again
+        _LOG.warning("table %s: manifests were not merged: %s", store.name, problem)
 
 
 def _try(what: str, store: TableStore, run: Callable[[], object]) -> None:
@@ -81,22 +92,23 @@ def _partitions_due(store: TableStore, options: TableOptions) -> bool:
 
 
 class _Background:
-    """One thread that expires for tables that ask for it; a table waits in line once."""
+    """Threads that do one kind of work for tables that ask for it; a table waits in line once."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._waiting: dict[str, Future[None]] = {}
 
-    def submit(self, store: TableStore) -> None:
+    def submit(self, store: TableStore, work: Callable[[TableStore], None], threads: int = 1) -> None:
         place = store.paths.branch_root
         with self._lock:
             waiting = self._waiting.get(place)
             if waiting is not None and not waiting.running() and not waiting.done():
                 return
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(1, thread_name_prefix="lakebed-expiry")
-            self._waiting[place] = self._pool.submit(_expire_history, store)
+                self._pool = ThreadPoolExecutor(threads, thread_name_prefix=self._name)
+            self._waiting[place] = self._pool.submit(work, store)
 
     def wait(self) -> None:
         """Until everything submitted so far is done."""
@@ -104,9 +116,11 @@ class _Background:
             future.result()
 
 
-_background: Final = _Background()
+_expiring: Final = _Background("lakebed-expiry")
+_merging: Final = _Background("lakebed-manifests")
 
 
 def wait_for_background() -> None:
-    """Wait until expiry that runs in the background has caught up."""
-    _background.wait()
+    """Wait until expiry and merging that run in the background have caught up."""
+    _expiring.wait()
+    _merging.wait()

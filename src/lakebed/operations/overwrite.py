@@ -21,13 +21,23 @@ from lakebed.metadata.overwrite import replace_matching, replace_partitions
 from lakebed.metadata.scan import partition_mask
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compaction_options
+from lakebed.operations.engine import IN_PROCESS, Engine
 from lakebed.operations.write import Identity, NewFiles, write_files
 from lakebed.options import TableOptions
 
 
-def overwrite(store: TableStore, data: Any, partition: Mapping[str, Any] | None, who: Identity) -> Snapshot | None:
+def overwrite(
+    store: TableStore,
+    data: Any,
+    partition: Mapping[str, Any] | None,
+    who: Identity,
+    *,
+    dynamic: bool | None = None,
+    engine: Engine = IN_PROCESS,
+) -> Snapshot | None:
     """Replace a static partition, the partitions that the data has rows of, or the whole table."""
-    return write_files(store, data, replacing(store, partition, who), changelog=False)
+    make = replacing(store, partition, who, dynamic=dynamic)
+    return write_files(store, data, make, changelog=False, engine=engine)
 
 
 def replacing(

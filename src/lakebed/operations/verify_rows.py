@@ -1,10 +1,7 @@
-"""The deep part of verify: opens every data and index file and compares what is in them with what manifests say.
+"""The deep part of verify: opens every data file and compares its rows with what manifests say.
 
-Of a data file: its rows can be read, are as many as the manifest says, lie in the partition and bucket that the file
-belongs to, keep within its statistics, and in keyed tables are sorted by key, each key once, with sequence numbers, kinds
-and deletes as told. Of an index file: deletion vectors decode, with a good checksum and rows that exist; a hash index
-knows the hash of every key of its bucket, and no hash is in two buckets of a partition. (Hashes of keys that were deleted
-stay in an index, so it may know more.) Hash indexes are compared at the newest snapshot of each branch and at tags.
+Rows can be read, are as many as the manifest says, lie in the partition and bucket that the file belongs to, keep within
+its statistics, and in keyed tables are sorted by key, each key once, with sequence numbers, kinds and deletes as told.
 
 A file is read in batches, once, whatever the number of snapshots that need it. Files that the walk over the structure
 complained about are left out.
@@ -16,34 +13,28 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lakebed.buckets.fixed import bucket_of_rows
-from lakebed.errors import CorruptError, LakebedError
-from lakebed.format import hash_index
+from lakebed.errors import LakebedError
 from lakebed.format.binary_row import decode_rows, encode_rows
-from lakebed.format.deletion_vector import read_deletion_vector
-from lakebed.format.index_manifest import DELETION_VECTORS, HASH
 from lakebed.format.murmur import hash_rows
 from lakebed.format.schema import KEY_PREFIX, TableSchema
 from lakebed.format.stats import decode_stats
 from lakebed.format.types import Atomic, Field, field_to_arrow, nullable
 from lakebed.metadata.verify import BranchFiles, Findings, Progress, Structure
-from lakebed.metadata.verify.indexes import IndexFile
 from lakebed.metadata.verify.report import some
+from lakebed.operations.verify_indexes import Hashes, check_index_files, has_hash_index
 from lakebed.options import TableOptions
 from lakebed.rows.data_file import RETRACTIONS
 from lakebed.rows.merge import KIND_COLUMN, SEQUENCE_COLUMN
 from lakebed.rows.order import order_by_key
 from lakebed.storage import Storage
-
-Hashes: TypeAlias = npt.NDArray[np.int32]
 
 _BATCH_ROWS: Final = 256 * 1024
 _KINDS: Final = 4
@@ -68,14 +59,7 @@ def check_rows(structure: Structure, progress: Progress) -> None:
                 done += 1
                 progress("data files", done, total)
         _tell(told, part, structure.found)
-    index_files = list(structure.indexes.index_files.values())
-    for number, file in enumerate(index_files):
-        if file.is_there and file.entry.index_type == DELETION_VECTORS:
-            _check_vectors(structure, file)
-        progress("index files", number + 1, len(index_files))
-    for part in structure.branches:
-        if _has_hash_index(part.branch.schema):
-            _check_hash_indexes(structure, part, known)
+    check_index_files(structure, known, progress)
 
 
 @dataclass(frozen=True)
@@ -94,7 +78,7 @@ class _Job:
 def _jobs(structure: Structure, part: BranchFiles) -> list[_Job]:
     """The files of a branch, each path once: a file that changes its level is the same file."""
     rows = part.own[structure.files.sound[part.own]]
-    with_hashes = _has_hash_index(part.branch.schema)
+    with_hashes = has_hash_index(part.branch.schema)
     jobs: dict[str, _Job] = {}
     for row, entry in zip(rows.tolist(), structure.files.files.take(rows).to_pylist(), strict=True):
         path, schema = structure.files.paths[row], part.branch.schemas.get(entry["schema_id"])
@@ -357,96 +341,3 @@ def _same(one: pa.ChunkedArray | pa.Array, other: pa.ChunkedArray | pa.Array) ->
     if pa.types.is_floating(one.type):
         equal = pc.or_(equal, pc.fill_null(pc.and_(pc.is_nan(one), pc.is_nan(other)), False))
     return equal
-
-
-# ---------------------------------------------------------------------------------------------------- index files
-
-
-def _check_vectors(structure: Structure, file: IndexFile) -> None:
-    """Every deletion vector of an index file decodes and names rows that exist."""
-    storage = structure.branches[0].branch.store.storage
-    found, entry = structure.found, file.entry
-    problem = None
-    try:
-        data = storage.read(file.path)
-        if data[:1] != b"\x01":
-            raise CorruptError(f"{file.path} has version {data[:1].hex()} and not 01")
-        for vector, rows in zip(entry.vectors or (), structure.indexes.data_rows(entry).tolist(), strict=True):
-            where = f"{file.path} at {vector.offset} (for {vector.file_name})"
-            positions = read_deletion_vector(
-                data[vector.offset :], where=where, length=vector.length, cardinality=vector.cardinality
-            )
-            if len(positions) and 0 <= rows <= positions[-1]:
-                raise CorruptError(f"{where} deletes row {positions[-1]}, but the file has {rows} rows")
-    except LakebedError as error:
-        problem = str(error)
-    if problem is not None:
-        found.error("wrong-deletion-vector", f"{problem}; used by {file.label}", file.path, _RESTORE)
-
-
-def _has_hash_index(schema: TableSchema | None) -> bool:
-    """Whether keys of a table are spread over buckets by hash indexes: dynamic buckets within a partition."""
-    if schema is None or not schema.primary_keys:
-        return False
-    return TableOptions(schema.options).bucket == -1 and set(schema.partition_keys) <= set(schema.primary_keys)
-
-
-def _check_hash_indexes(structure: Structure, part: BranchFiles, known: dict[int, Hashes]) -> None:
-    for holder, live in part.needs.heads:
-        name = holder.snapshot.index_manifest
-        entries = structure.indexes.manifests.get(name, []) if name is not None else []
-        indexes: dict[tuple[bytes, int], Hashes] = {}
-        unreadable: set[tuple[bytes, int]] = set()
-        for entry in entries:
-            if entry.index_type == HASH:
-                place = (entry.partition, entry.bucket)
-                hashes = _read_hashes(structure, structure.indexes.index_files[entry.file_name])
-                if hashes is None:
-                    unreadable.add(place)
-                else:
-                    indexes[place] = hashes
-        _check_one_bucket_per_hash(structure, indexes, holder.label)
-        files = structure.files.files.select(["partition", "bucket", "file_name"]).take(live).to_pylist()
-        for row, file in zip(live.tolist(), files, strict=True):
-            place = (file["partition"], file["bucket"])
-            if row not in known or place in unreadable:
-                continue
-            lacking = np.setdiff1d(known[row], indexes.get(place, np.zeros(0, np.int32)))
-            if len(lacking):
-                structure.found.error(
-                    "wrong-hash-index",
-                    f"the hash index of bucket {place[1]} lacks {len(lacking)} keys of {file['file_name']} in {holder.label}; "
-                    "the next write may put them into another bucket, and they would be there twice",
-                    str(structure.files.paths[row]).rsplit("/", 1)[0],
-                    "restore the index file, or overwrite the partition, which makes its index anew",
-                )
-
-
-def _read_hashes(structure: Structure, file: IndexFile) -> Hashes | None:
-    """The hashes of an index file, ``None`` if it cannot be read (a problem then, unless it was one before)."""
-    if not file.is_there:
-        return None
-    try:
-        return hash_index.decode(structure.branches[0].branch.store.storage.read(file.path), where=file.path)
-    except LakebedError as error:
-        if not any(problem.where == file.path for problem in structure.found.problems):
-            structure.found.error("wrong-hash-index", f"{error}; used by {file.label}", file.path, _RESTORE)
-        return None
-
-
-def _check_one_bucket_per_hash(structure: Structure, indexes: dict[tuple[bytes, int], Hashes], label: str) -> None:
-    partitions: dict[bytes, list[tuple[int, Hashes]]] = {}
-    for (partition, bucket), hashes in indexes.items():
-        partitions.setdefault(partition, []).append((bucket, hashes))
-    for members in partitions.values():
-        joined = np.concatenate([hashes for _, hashes in members])
-        values, counts = np.unique(joined, return_counts=True)
-        if (counts > 1).any():
-            twice = values[counts > 1]
-            buckets = [bucket for bucket, hashes in members if np.isin(twice, hashes).any()]
-            structure.found.error(
-                "wrong-hash-index",
-                f"buckets {some(sorted(buckets))} of a partition both claim {len(twice)} hashes in {label}; keys may be there twice",
-                structure.branches[0].branch.store.paths.indexes,
-                "overwrite the partition, which makes its index anew",
-            )

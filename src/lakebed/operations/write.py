@@ -10,25 +10,24 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, DataError, LakebedError, OptionError
-from lakebed.format.manifest import NO_ENTRIES
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from lakebed.metadata.commit import Change, Commit, append, commit, find_committed
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compact, skips_level0
+from lakebed.operations.engine import IN_PROCESS, Engine, NewFiles, NextSequences, WritePlan
 from lakebed.options import TableOptions
-from lakebed.rows.conform import open_batches
-from lakebed.rows.data_file import FileLayout
-from lakebed.rows.keyed_write import KeyedWriter
-from lakebed.rows.write import AppendWriter, continue_sequences
+from lakebed.rows.write import continue_sequences
+
+__all__ = ["Identity", "NewFiles", "compact_after_write", "numbered", "write", "write_files"]
 
 _LOG: Final = logging.getLogger("lakebed")
 _VISIBLE_TRIES: Final = 20
@@ -51,15 +50,9 @@ class Identity:
         return Identity(f"{prefix}_{uuid.uuid4()}" if prefix else str(uuid.uuid4()))
 
 
-@dataclass(frozen=True, slots=True)
-class NewFiles:
-    """Entries of files that were written and wait for their commit."""
-
-    data: pa.Table
-    changelog: pa.Table = field(default_factory=lambda: NO_ENTRIES)
-
-
-def write(store: TableStore, data: Any, *, row_kind: str | None, who: Identity) -> Snapshot | None:
+def write(
+    store: TableStore, data: Any, *, row_kind: str | None, who: Identity, engine: Engine = IN_PROCESS
+) -> Snapshot | None:
     """Append or upsert rows; gives the new snapshot, or ``None`` if there were no rows."""
     if who.identifier != BATCH_IDENTIFIER:
         # Looked up before writing too, so that a repeated call writes no files that nobody would refer to.
@@ -71,7 +64,7 @@ def write(store: TableStore, data: Any, *, row_kind: str | None, who: Identity) 
         change = Change(entries=files.data, changelog=files.changelog)
         return append(change, user=who.user, identifier=who.identifier)
 
-    return write_files(store, data, make, row_kind=row_kind)
+    return write_files(store, data, make, row_kind=row_kind, engine=engine)
 
 
 def write_files(
@@ -81,33 +74,25 @@ def write_files(
     *,
     row_kind: str | int | None = None,
     changelog: bool = True,
+    engine: Engine = IN_PROCESS,
 ) -> Snapshot | None:
     """Write rows as files and make the commit that ``make`` builds of them; with a changelog if the table keeps one."""
     schema = store.schema()
-    layout = FileLayout(store, schema, TableOptions(schema.options))
     if not schema.primary_keys and row_kind is not None:
         raise DataError(f"table {store.name} has no primary key, so its rows have no row kind; leave row_kind out")
-    if schema.primary_keys:
-        keeps = changelog and schema.options.get("changelog-producer") == "input"
-        writer: KeyedWriter | AppendWriter = KeyedWriter(layout, _next_sequences(store), changelog=keeps)
-    else:
-        writer = AppendWriter(layout)
+    keeps = changelog and bool(schema.primary_keys) and schema.options.get("changelog-producer") == "input"
+    files = engine.write(WritePlan(store, schema, row_kind, keeps, _next_sequences(store)), data)
     try:
-        if isinstance(writer, KeyedWriter):
-            writer.write(open_batches(data), row_kind=row_kind)
-            written = writer.finish()
-            files = NewFiles(written.data, written.changelog)
-        else:
-            writer.write(open_batches(data))
-            files = NewFiles(numbered(store, schema, writer.finish()))
+        if not schema.primary_keys:
+            files = replace(files, data=numbered(store, schema, files.data))
         made = commit(store, make(files))
     except CommitOutcomeUnknownError:
         raise
     except BaseException:
-        writer.abort()
+        files.abort()
         raise
     if made is not None and schema.primary_keys:
-        compact_after_write(store, schema, files.data)
+        compact_after_write(store, schema, files.data, engine)
     return made
 
 
@@ -119,11 +104,11 @@ def numbered(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.Ta
     return continue_sequences(entries, live_entries(store, store.snapshots.latest(), partitions))
 
 
-def _next_sequences(store: TableStore) -> Callable[[pa.Array], dict[tuple[bytes, int], int]]:
-    """For some partitions: the first free sequence number of each bucket."""
+def _next_sequences(store: TableStore) -> NextSequences:
+    """For some partitions, or all: the first free sequence number of each bucket."""
     latest = store.snapshots.latest()
 
-    def of(partitions: pa.Array) -> dict[tuple[bytes, int], int]:
+    def of(partitions: pa.Array | None) -> dict[tuple[bytes, int], int]:
         live = live_entries(store, latest, partitions)
         highest = live.group_by(["partition", "bucket"]).aggregate([("max_sequence_number", "max")])
         return {(row["partition"], row["bucket"]): row["max_sequence_number_max"] + 1 for row in highest.to_pylist()}
@@ -131,7 +116,7 @@ def _next_sequences(store: TableStore) -> Callable[[pa.Array], dict[tuple[bytes,
     return of
 
 
-def compact_after_write(store: TableStore, schema: TableSchema, written: pa.Table) -> None:
+def compact_after_write(store: TableStore, schema: TableSchema, written: pa.Table, engine: Engine = IN_PROCESS) -> None:
     """Compact the buckets of the partitions just written, where they need it.
 
     Whatever becomes of that, the write is committed, and its caller must not take it for failed. Where readers skip level
@@ -142,7 +127,7 @@ def compact_after_write(store: TableStore, schema: TableSchema, written: pa.Tabl
     partitions = pc.unique(written["partition"].combine_chunks())
     for _ in range(_VISIBLE_TRIES if skips_level0(schema) else 1):
         try:
-            compact(store, full=False, partitions=partitions)
+            compact(store, full=False, partitions=partitions, engine=engine)
         except CommitConflictError as conflict:
             _LOG.info("table %s: compaction after a write gave way to another commit: %s", store.name, conflict)
         except CommitOutcomeUnknownError:

@@ -9,6 +9,7 @@ whose NaN some writers leave out.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -59,11 +60,12 @@ def count(reader: Reader, entries: pa.Table) -> int:
 
 def known_count(reader: Reader, entries: pa.Table) -> KnownCount:
     """What metadata alone knows of the number of rows."""
-    whole = _whole_files(reader, entries)
+    alone = _lone_files(reader, entries)
+    every, none = _all_or_nothing(reader, entries)
     deleted = _deleted_counts(reader, entries)
-    whole &= deleted >= 0
+    whole = alone & every & (deleted >= 0)
     rows = int((entries["row_count"].to_numpy()[whole] - deleted[whole]).sum())
-    return KnownCount(rows, entries.filter(pa.array(~whole)))
+    return KnownCount(rows, entries.filter(pa.array(~(whole | (alone & none)))))
 
 
 def _narrowest(reader: Reader) -> Field:
@@ -85,19 +87,24 @@ def _width(field: Field) -> int:
 # ----------------------------------------------------------------------------------------------------------- bounds
 
 
-def min_max(reader: Reader, entries: pa.Table, column: Field) -> tuple[pa.Scalar, pa.Scalar]:
-    """The least and greatest value of a column in the rows that the reader would give; null if there is none.
+def min_max(reads: Sequence[tuple[Reader, pa.Table]], name: str) -> tuple[pa.Scalar, pa.Scalar]:
+    """The least and greatest value of a column in what some readers would give for some files; null if there is none.
 
     NaN is greater than every other number, as in Spark.
     """
+    column = reads[0][0].schema.field(name)
     if not isinstance(column.type, Atomic):
-        raise UnsupportedError(f"column {column.name!r} is {column.type}, which has no least and greatest value")
-    known = known_min_max(reader, entries, column)
-    low, high = [known.least], [known.greatest]
-    for batch in replace(reader, columns=(column,)).batches(known.rest):
-        least, greatest = _bounds(batch.column(0))
-        low.append(least)
-        high.append(greatest)
+        raise UnsupportedError(f"column {name!r} is {column.type}, which has no least and greatest value")
+    low, high = [], []
+    for reader, entries in reads:
+        field = reader.schema.field(name)
+        known = known_min_max(reader, entries, field)
+        low.append(known.least)
+        high.append(known.greatest)
+        for batch in replace(reader, columns=(field,)).batches(known.rest):
+            least, greatest = _bounds(batch.column(0))
+            low.append(least)
+            high.append(greatest)
     return _bounds(_gathered(low, column))[0], _bounds(_gathered(high, column))[1]
 
 
@@ -107,8 +114,10 @@ def known_min_max(reader: Reader, entries: pa.Table, column: Field) -> KnownRang
     nothing = pa.scalar(None, kind)
     if not isinstance(column.type, Atomic) or column.type.root not in _WHOLE:
         return KnownRange(nothing, nothing, entries)
-    whole = _whole_files(reader, entries) & (_deleted_counts(reader, entries) == 0)
-    known = np.zeros(len(entries), np.bool_)
+    alone = _lone_files(reader, entries)
+    every, none = _all_or_nothing(reader, entries)
+    whole = alone & every & (_deleted_counts(reader, entries) == 0)
+    known = alone & none
     least, greatest = [pa.array([], kind)], [pa.array([], kind)]
     for rows, view in stats_views(reader.store, entries, reader.schema, frozenset((column.name,))):
         bounds = view.columns.get(column.name)
@@ -117,7 +126,7 @@ def known_min_max(reader: Reader, entries: pa.Table, column: Field) -> KnownRang
         told = pc.and_(bounds.minimum.is_valid(), bounds.maximum.is_valid())
         empty = pc.fill_null(pc.equal(bounds.null_count, pa.array(view.row_count)), fill_value=False)
         use = np.asarray(pc.or_(told, empty)) & whole[rows]
-        known[rows] = use
+        known[rows] |= use
         least.append(bounds.minimum.filter(pa.array(use)))
         greatest.append(bounds.maximum.filter(pa.array(use)))
     return KnownRange(
@@ -127,7 +136,7 @@ def known_min_max(reader: Reader, entries: pa.Table, column: Field) -> KnownRang
     )
 
 
-def _gathered(values: list[pa.Scalar], column: Field) -> pa.Array:
+def _gathered(values: Sequence[pa.Scalar], column: Field) -> pa.Array:
     return pa.concat_arrays([pa.repeat(value.cast(to_arrow(column.type)), 1) for value in values])
 
 
@@ -147,23 +156,29 @@ def _bounds(values: pa.Array) -> tuple[pa.Scalar, pa.Scalar]:
 # ------------------------------------------------------------------------------------------------- what files are whole
 
 
-def _whole_files(reader: Reader, entries: pa.Table) -> Mask:
-    """Which files have nothing but rows of the result, apart from deleted ones."""
-    whole = np.ones(len(entries), np.bool_)
-    if isinstance(reader, KeyedReader):
-        whole[:] = False
-        for job in reader.jobs(entries):
-            if job.plain:
-                whole[list(job.rows)] = True
+def _lone_files(reader: Reader, entries: pa.Table) -> Mask:
+    """Which files have only rows that no other file replaces."""
+    if not isinstance(reader, KeyedReader):
+        return np.ones(len(entries), np.bool_)
+    alone = np.zeros(len(entries), np.bool_)
+    for job in reader.jobs(entries):
+        if job.plain:
+            alone[list(job.rows)] = True
+    return alone
+
+
+def _all_or_nothing(reader: Reader, entries: pa.Table) -> tuple[Mask, Mask]:
+    """Of which files every row certainly satisfies the predicate, and of which none does."""
+    every, none = np.ones(len(entries), np.bool_), np.zeros(len(entries), np.bool_)
     if reader.predicate is None:
-        return whole
+        return every, none
     # Conditions on partitions alone hold for every file that planning left.
     _, rest = pred.split(reader.predicate, reader.schema.partition_keys)
-    if rest == pred.TRUE:
-        return whole
-    for rows, view in stats_views(reader.store, entries, reader.schema, pred.columns(rest)):
-        whole[rows] &= pred.must_match(rest, view)
-    return whole
+    if rest != pred.TRUE:
+        for rows, view in stats_views(reader.store, entries, reader.schema, pred.columns(rest)):
+            every[rows] = pred.must_match(rest, view)
+            none[rows] = ~pred.may_match(rest, view)
+    return every, none
 
 
 def _deleted_counts(reader: Reader, entries: pa.Table) -> npt.NDArray[np.int64]:

@@ -9,7 +9,6 @@ is known already are dropped.
 from __future__ import annotations
 
 import contextlib
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -43,6 +42,29 @@ Pick = Callable[[Sequence[LevelFile], CompactionOptions], CompactUnit | None]
 
 
 @dataclass(frozen=True, slots=True)
+class BucketWork:
+    """One bucket to compact: its live entries, its files (whose ``row`` counts in these entries), what was picked.
+
+    ``index`` are its index files, where they travel with it.
+    """
+
+    entries: pa.Table
+    files: tuple[LevelFile, ...]
+    unit: CompactUnit
+    index: tuple[IndexEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BucketResult:
+    """What the compaction of one bucket changes."""
+
+    entries: pa.Table
+    index: tuple[IndexEntry, ...]
+    rewritten: int
+    upgraded: int
+
+
+@dataclass(frozen=True, slots=True)
 class Compaction:
     """What a compaction will commit, and what it did."""
 
@@ -50,7 +72,6 @@ class Compaction:
     buckets: int = 0
     rewritten: int = 0
     upgraded: int = 0
-    written: tuple[str, ...] = ()
 
 
 @dataclass
@@ -64,18 +85,25 @@ class Compactor:
     threads: int = 2
     _paths: list[str] = field(default_factory=list)
 
-    def compact(self, entries: pa.Table, pick: Pick, report: Callable[[int, int], None] | None = None) -> Compaction:
-        """Compact every bucket of these live entries for which ``pick`` finds work."""
-        files = self._with_vectors(entries, level_files(entries, [key.type for key in self.reader.keys]))
-        buckets = [[files[row] for row in rows.tolist()] for rows in by_bucket(entries)]
-        units = [(bucket, unit) for bucket in buckets if (unit := pick(bucket, self._options(bucket))) is not None]
-        done: list[_BucketResult] = []
+    def compact(self, entries: pa.Table, pick: Pick) -> Compaction:
+        """Compact every bucket of these live entries for which ``pick`` finds work, on a few threads."""
         with ThreadPoolExecutor(self.threads) as pool:
-            for result in pool.map(lambda work: self._bucket(entries, *work), units):
-                done.append(result)
-                if report is not None:
-                    report(len(done), len(units))
-        return self._joined(done)
+            return joined(list(pool.map(self.run, self.plan(entries, pick))))
+
+    def plan(self, entries: pa.Table, pick: Pick) -> list[BucketWork]:
+        """What there is to do in the buckets of these live entries, a bucket at a time."""
+        files = self._with_vectors(entries, level_files(entries, [key.type for key in self.reader.keys]))
+        works = []
+        for rows in by_bucket(entries):
+            in_bucket = [replace(files[row], row=number) for number, row in enumerate(rows.tolist())]
+            unit = pick(in_bucket, self._options(in_bucket))
+            if unit is not None:
+                works.append(BucketWork(entries.take(pa.array(rows)), tuple(in_bucket), unit))
+        return works
+
+    def run(self, work: BucketWork) -> BucketResult:
+        """Compact one bucket."""
+        return self._bucket(work.entries, work.files, work.unit)
 
     def abort(self) -> None:
         """Remove everything that was written."""
@@ -83,29 +111,13 @@ class Compactor:
             with contextlib.suppress(Exception):
                 self.layout.store.storage.delete(path)
 
-    def _joined(self, done: Sequence[_BucketResult]) -> Compaction:
-        changed = [result for result in done if len(result.entries) or result.index]
-        if not changed:
-            return Compaction(Change())
-        change = Change(
-            entries=pa.concat_tables([result.entries for result in changed]),
-            index=tuple(entry for result in changed for entry in result.index),
-        )
-        return Compaction(
-            change,
-            len(changed),
-            sum(result.rewritten for result in changed),
-            sum(result.upgraded for result in changed),
-            tuple(self._paths),
-        )
-
     # ---------------------------------------------------------------------------------------------- one bucket
 
     def _options(self, files: Sequence[LevelFile]) -> CompactionOptions:
         """The options for a bucket: one that has more levels than they say, because they said more once, keeps them."""
         return replace(self.options, num_levels=max(self.options.num_levels, *(file.level + 1 for file in files)))
 
-    def _bucket(self, entries: pa.Table, files: Sequence[LevelFile], unit: CompactUnit) -> _BucketResult:
+    def _bucket(self, entries: pa.Table, files: Sequence[LevelFile], unit: CompactUnit) -> BucketResult:
         in_unit = {file.row for file in unit.files}
         below = [file for file in files if file.row not in in_unit]
         drop = drops_deletes(unit, files) or self._marks
@@ -126,7 +138,7 @@ class Compactor:
             gone += [file.row for file in chosen]
         index = self._index_changes(entries.take(gone), marks) if gone else ()
         table = pa.concat_tables(parts) if parts else NO_ENTRIES
-        return _BucketResult(table, index, len(gone), upgraded)
+        return BucketResult(table, index, len(gone), upgraded)
 
     @property
     def _marks(self) -> bool:
@@ -222,7 +234,7 @@ class Compactor:
         if not vectors:
             return removed
         data, ranges = write_deletion_vectors(vectors)
-        name = f"index-{uuid.uuid4()}-0"
+        name = f"index-{self.layout.unique}-{next(self.layout.numbers)}"
         path = self.layout.store.paths.index(name)
         self._paths.append(path)
         self.layout.store.storage.write(path, data)
@@ -242,12 +254,21 @@ class Compactor:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _BucketResult:
-    entries: pa.Table
-    index: tuple[IndexEntry, ...]
-    rewritten: int
-    upgraded: int
+def joined(done: Sequence[BucketResult]) -> Compaction:
+    """The results of all buckets as one change."""
+    changed = [result for result in done if len(result.entries) or result.index]
+    if not changed:
+        return Compaction(Change())
+    change = Change(
+        entries=pa.concat_tables([result.entries for result in changed]),
+        index=tuple(entry for result in changed for entry in result.index),
+    )
+    return Compaction(
+        change,
+        len(changed),
+        sum(result.rewritten for result in changed),
+        sum(result.upgraded for result in changed),
+    )
 
 
 def _moved(entries: pa.Table, file: LevelFile, level: int) -> list[pa.Table]:

@@ -285,8 +285,9 @@ def _check_length(lengths: pa.ChunkedArray, limit: int, unit: str, data_type: Da
         raise DataError(f"{where} is {data_type}, but a value has {longest} {unit}. Nothing was written")
 
 
-def portions(data: pa.Table | pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """A table as it is; a stream in tables of bounded size."""
+def portions(data: pa.Table | pa.RecordBatchReader, limit: int | None = None) -> Iterator[pa.Table]:
+    """A table as it is; a stream in tables of so many bytes."""
+    limit = STREAM_BYTES if limit is None else limit
     if isinstance(data, pa.Table):
         yield data
         return
@@ -295,7 +296,7 @@ def portions(data: pa.Table | pa.RecordBatchReader) -> Iterator[pa.Table]:
     for batch in data:
         batches.append(batch)
         held += batch.nbytes
-        if held >= STREAM_BYTES:
+        if held >= limit:
             yield pa.Table.from_batches(batches, data.schema)
             batches, held = [], 0
     yield pa.Table.from_batches(batches, data.schema)

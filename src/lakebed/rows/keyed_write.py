@@ -2,16 +2,19 @@
 
 Rows are split by partition and bucket, numbered on from where the bucket's files end, sorted by key, and merged so that a
 file holds one row per key. If asked for, every row that came in is written to a changelog file too.
+
+A stream is written a portion at a time, each portion as a sorted run of its own; with a ``budget``, all portions become one
+run: what is more than the budget is sorted into spills on the local disk and merged from there.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,10 +39,13 @@ from lakebed.rows.merge import (
     merge_rows,
     pick_rows,
 )
-from lakebed.rows.order import order_by_key
+from lakebed.rows.order import KeyOrder, order_by_key
 from lakebed.rows.partitions import Group, group_rows
+from lakebed.rows.spill import Spill
 
-Kinds = npt.NDArray[np.int8]
+Kinds: TypeAlias = npt.NDArray[np.int8]
+_Place: TypeAlias = tuple[tuple[object, ...], int]
+_SEQUENCE_FIELD = pa.field(SEQUENCE_COLUMN, pa.int64(), nullable=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +60,7 @@ class KeyedWriter:
     """Writes rows of one primary-key table. Use it once: write, then ``finish`` or ``abort``.
 
     ``next_sequences`` gives, for some encoded partitions, the first free sequence number of each of their buckets;
-    absent ones start at 0.
+    absent ones start at 0. With a ``budget`` in bytes, nothing is written before ``finish``.
     """
 
     def __init__(
@@ -65,6 +71,8 @@ class KeyedWriter:
         level: int = 0,
         threads: int | None = None,
         changelog: bool = False,
+        budget: int | None = None,
+        spill_folder: str | None = None,
     ) -> None:
         self._layout = layout
         self._schema = layout.schema
@@ -78,21 +86,44 @@ class KeyedWriter:
         self._paths: list[str] = []
         self._data: list[dict[str, Any]] = []
         self._changelog: list[dict[str, Any]] = []
+        self._budget = budget
+        self._held: list[Group] = []
+        self._arrived = 0
+        self._spill: Spill[tuple[bytes, int]] = Spill([key.name for key in layout.keys], spill_folder)
+        self._spilled: dict[tuple[bytes, int], _Place] = {}
 
-    def write(self, data: pa.Table | pa.RecordBatchReader, *, row_kind: str | int | None = None) -> None:
-        """Take rows; ``row_kind`` is one kind for all of them, or the name of a column with ``+I -U +U -D``."""
+    def write(
+        self,
+        data: pa.Table | pa.RecordBatchReader,
+        *,
+        row_kind: str | int | None = None,
+        order: str | None = None,
+    ) -> None:
+        """Take rows; ``row_kind`` is one kind for all of them, or the name of a column with ``+I -U +U -D``.
+
+        Later rows are newer. Where rows do not come in their order, ``order`` names a column of numbers that tells it,
+        and there must be a budget.
+        """
         where = f"table {self._layout.store.name}"
-        for given in portions(data):
-            table, kinds = self._split_kinds(given, row_kind, where)
+        for given in portions(data, self._budget):
+            table, numbers = self._split_order(given, order)
+            table, kinds = self._split_kinds(table, row_kind, where)
             table = conform(table, self._schema.fields, where=where)
             _check_keys(table, self._layout.keys, where)
             if row_kind is None:
                 kinds = self._own_kinds(table, kinds)
             check_kinds(self._spec, kinds)
             kept = kept_rows(self._spec, kinds)
-            if kept is not None:
-                table, kinds = table.filter(pa.array(kept)), kinds[kept]
-            self._write_conformed(table, kinds)
+            table = table.append_column(pa.field(KIND_COLUMN, pa.int8(), nullable=False), pa.array(kinds))
+            table = table.append_column(_SEQUENCE_FIELD, numbers)
+            self._write_conformed(table if kept is None else table.filter(pa.array(kept)))
+
+    def _split_order(self, table: pa.Table, order: str | None) -> tuple[pa.Table, pa.ChunkedArray]:
+        """The data, and a number per row that tells which rows are newer."""
+        if order is not None:
+            return table.drop_columns(order), table[order].cast(pa.int64())
+        first, self._arrived = self._arrived, self._arrived + len(table)
+        return table, pa.chunked_array([pa.array(np.arange(first, self._arrived))])
 
     def _split_kinds(self, table: pa.Table, row_kind: str | int | None, where: str) -> tuple[pa.Table, Kinds]:
         if not isinstance(row_kind, str):
@@ -114,7 +145,7 @@ class KeyedWriter:
             )
         return _kinds_of(table, name, where)
 
-    def _write_conformed(self, table: pa.Table, kinds: Kinds) -> None:
+    def _write_conformed(self, table: pa.Table) -> None:
         schema = self._schema
         names = schema.bucket_keys
         buckets = bucket_of_rows(
@@ -123,69 +154,125 @@ class KeyedWriter:
             self._layout.options.bucket,
             self._layout.options.bucket_function,
         )
-        table = table.append_column(pa.field(KIND_COLUMN, pa.int8(), nullable=False), pa.array(kinds))
         keys = [*(table[name] for name in schema.partition_keys), pa.chunked_array([pa.array(buckets)])]
         groups = group_rows(table, keys)
-        self._look_up_sequences(groups)
-        jobs = [(group, self._first_sequence(group)) for group in groups]
+        if self._budget is None:
+            self._write_groups(groups)
+            return
+        if self._held:
+            self._spill_held()
+        self._held = groups
+
+    def _spill_held(self) -> None:
+        held, self._held = self._held, []
+
+        def run(group: Group) -> tuple[tuple[bytes, int], pa.Table]:
+            place, rows = _place(group), group.rows
+            key = self._key(place)
+            self._spilled[key] = place
+            return key, rows.take(pa.array(self._order(rows).rows))
+
+        self._spill.add(map(run, held))
+
+    def _write_groups(self, groups: Sequence[Group]) -> None:
+        """Write the rows of some buckets, each as one run."""
+        self._look_up_sequences([_place(group) for group in groups])
+        jobs = [(_place(group), self._first_sequence(_place(group), group.count), group) for group in groups]
         with ThreadPoolExecutor(self._threads) as pool:
-            for data, changelog in pool.map(lambda job: self._write_group(*job), jobs):
+            for data, changelog in pool.map(lambda job: self._write_bucket(job[0], job[1], [job[2].rows]), jobs):
                 self._data += data
                 self._changelog += changelog
 
-    def _look_up_sequences(self, groups: Sequence[Group]) -> None:
-        new = {self._encoded(group) for group in groups} - self._known
+    def _write_spilled(self, budget: int) -> None:
+        self._look_up_sequences(list(self._spilled.values()))
+        for key, place in self._spilled.items():
+            first = self._first_sequence(place, self._spill.rows(key))
+            data, changelog = self._write_bucket(place, first, self._spill.pieces(key, budget))
+            self._data += data
+            self._changelog += changelog
+
+    def _look_up_sequences(self, places: Sequence[_Place]) -> None:
+        new = {self._key(place)[0] for place in places} - self._known
         if new:
             self._next.update(self._next_sequences(pa.array(sorted(new), pa.binary())))
             self._known |= new
 
-    def _first_sequence(self, group: Group) -> int:
-        key = (self._encoded(group), self._place(group)[1])
+    def _first_sequence(self, place: _Place, count: int) -> int:
+        key = self._key(place)
         first = self._next.get(key, 0)
-        self._next[key] = first + group.count
+        self._next[key] = first + count
         return first
 
-    def _encoded(self, group: Group) -> bytes:
-        return encode_row(group.values[:-1], [column.type for column in self._schema.partition_fields])
+    def _key(self, place: _Place) -> tuple[bytes, int]:
+        """A place by its bytes: to the format -0.0 and 0.0 are two partitions, though Python's ``==`` says otherwise."""
+        partition, bucket = place
+        return encode_row(partition, [column.type for column in self._schema.partition_fields]), bucket
 
-    def _place(self, group: Group) -> tuple[tuple[object, ...], int]:
-        return group.values[:-1], int(group.values[-1])  # type: ignore[call-overload]
+    def _write_bucket(
+        self, place: _Place, first: int, pieces: Iterable[pa.Table]
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Sort, merge and write the rows of one bucket, which come in ranges of keys."""
+        options = self._layout.options
+        data = self._files(place, options.data_file_prefix)
+        changelog = self._files(place, options.changelog_file_prefix) if self._keeps_changelog else None
+        try:
+            for piece in pieces:
+                order = self._order(piece)
+                rows = self._numbered(piece, order, first)
+                first += len(rows)
+                if changelog is not None:
+                    changelog.write(rows.take(pa.array(order.rows)))
+                data.write(self._merged(rows, order))
+            return data.close(), [] if changelog is None else changelog.close()
+        except BaseException:
+            data.discard()
+            if changelog is not None:
+                changelog.discard()
+            raise
 
-    def _write_group(self, group: Group, first: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Sort, merge and write the rows of one bucket."""
-        partition, bucket = self._place(group)
-        rows = group.rows
-        sequence = pa.array(np.arange(first, first + len(rows)))
-        rows = rows.append_column(pa.field(SEQUENCE_COLUMN, pa.int64(), nullable=False), sequence)
+    def _files(self, place: _Place, prefix: str) -> RollingFiles:
+        return RollingFiles(self._layout, FilePlace(*place, self._level, prefix=prefix), self._paths)
+
+    def _order(self, rows: pa.Table) -> KeyOrder:
         direction = "descending" if self._spec.sequence_descending else "ascending"
         then_by = [(rows[name], direction) for name in self._spec.sequence_fields]
-        order = order_by_key([rows[key.name] for key in self._layout.keys], then_by)
-        place = FilePlace(partition, bucket, self._level, prefix=self._layout.options.data_file_prefix)
-        changelog: list[dict[str, Any]] = []
-        if self._keeps_changelog:
-            prefix = self._layout.options.changelog_file_prefix
-            changelog = self._write_files(
-                rows.take(pa.array(order.rows)), FilePlace(partition, bucket, self._level, prefix=prefix)
-            )
+        keys = [rows[key.name] for key in self._layout.keys]
+        order = order_by_key(keys, then_by)
+        if len(order.starts) == len(rows) or _ascends(rows[SEQUENCE_COLUMN]):
+            return order
+        return order_by_key(keys, [*then_by, (rows[SEQUENCE_COLUMN], "ascending")])
+
+    def _numbered(self, rows: pa.Table, order: KeyOrder, first: int) -> pa.Table:
+        """Rows with the sequence numbers that they keep.
+
+        A portion is numbered as it came. Where several became one run, numbers follow the order of keys: they tell which
+        of the rows of a key is newer, and within one run nothing else is asked of them.
+        """
+        numbers = np.arange(first, first + len(rows))
+        if self._budget is not None:
+            in_order = numbers
+            numbers = np.empty_like(in_order)
+            numbers[order.rows] = in_order
+        position = rows.schema.get_field_index(SEQUENCE_COLUMN)
+        return rows.set_column(position, _SEQUENCE_FIELD, pa.array(numbers))
+
+    def _merged(self, rows: pa.Table, order: KeyOrder) -> pa.Table:
+        """One row per key."""
         if self._spec.picks_rows:
             winners = pick_rows(self._spec, rows[KIND_COLUMN].to_numpy()[order.rows], order.starts)
-            merged = rows.take(pa.array(order.rows[winners[winners >= 0]]))
-        else:
-            ordered = SortedRows(rows.take(pa.array(order.rows)), order.starts)
-            merged = merge_rows(self._spec, ordered, self._schema.field_names)
-        return self._write_files(merged, place), changelog
-
-    def _write_files(self, rows: pa.Table, place: FilePlace) -> list[dict[str, Any]]:
-        files = RollingFiles(self._layout, place, self._paths)
-        try:
-            files.write(rows)
-            return files.close()
-        except BaseException:
-            files.discard()
-            raise
+            return rows.take(pa.array(order.rows[winners[winners >= 0]]))
+        ordered = SortedRows(rows.take(pa.array(order.rows)), order.starts)
+        return merge_rows(self._spec, ordered, self._schema.field_names)
 
     def finish(self) -> WrittenFiles:
         """ADD entries of everything written, to be committed."""
+        if self._spilled:
+            self._spill_held()
+            self._write_spilled(self._budget or 0)
+            self._spill.close()
+        elif self._held:
+            held, self._held = self._held, []
+            self._write_groups(held)
         return WrittenFiles(
             entries_from_rows(self._data) if self._data else NO_ENTRIES,
             entries_from_rows(self._changelog) if self._changelog else NO_ENTRIES,
@@ -193,9 +280,19 @@ class KeyedWriter:
 
     def abort(self) -> None:
         """Remove everything that was written."""
+        self._spill.close()
         for path in self._paths:
             with contextlib.suppress(Exception):
                 self._layout.store.storage.delete(path)
+
+
+def _place(group: Group) -> _Place:
+    return group.values[:-1], int(group.values[-1])  # type: ignore[call-overload]
+
+
+def _ascends(numbers: pa.ChunkedArray) -> bool:
+    values = numbers.to_numpy()
+    return bool((values[1:] > values[:-1]).all())
 
 
 def _kinds_of(table: pa.Table, name: str, where: str) -> Kinds:

@@ -30,12 +30,16 @@ _MAX_OPEN_FILES: Final = 256
 
 
 class AppendWriter:
-    """Writes rows of one table as new files. Use it once: write, then ``finish`` or ``abort``."""
+    """Writes rows of one table as new files. Use it once: write, then ``finish`` or ``abort``.
 
-    def __init__(self, layout: FileLayout, *, threads: int | None = None) -> None:
+    Of a stream, at most ``budget`` bytes are held at a time.
+    """
+
+    def __init__(self, layout: FileLayout, *, threads: int | None = None, budget: int | None = None) -> None:
         self._layout = layout
         self._schema = layout.schema
         self._threads = threads or os.cpu_count() or 1
+        self._budget = budget
         self._open: dict[tuple[object, ...], RollingFiles] = {}
         self._done: list[dict[str, Any]] = []
         self._paths: list[str] = []
@@ -43,7 +47,7 @@ class AppendWriter:
     def write(self, data: pa.Table | pa.RecordBatchReader) -> None:
         """Take rows, check that they fit the table, and write them."""
         where = f"table {self._layout.store.name}"
-        for table in portions(data):
+        for table in portions(data, self._budget):
             self._write_conformed(conform(table, self._schema.fields, where=where))
 
     def rewrite(self, rows: pa.Table) -> None:

@@ -43,7 +43,9 @@ def to_spark(spark: SparkSession, parts: Sequence[BranchRead], *, merge_budget: 
 
 def planned_on(spark: SparkSession, part: BranchRead) -> BranchRead:
     """The same part, whose manifests Spark reads if they are many; one that is planned already stays as it is."""
-    return part if "result" in vars(part) else replace(part, read_manifests=ManifestJob(spark))
+    if "result" in vars(part) or part.read_manifests is not None:
+        return part
+    return replace(part, read_manifests=ManifestJob(spark))
 
 
 def _frames(spark: SparkSession, reader: Reader, entries: pa.Table, merge_budget: int) -> Iterator[DataFrame]:

@@ -44,6 +44,8 @@ from lakebed.spark.read import for_task, read_split
 from lakebed.spark.splits import TASK_MERGE_BUDGET, divide, pack, split_size
 from lakebed.spark.worker_errors import plain_errors
 
+_TASK_BYTES: Final = 256 * 1024 * 1024
+"""What a task holds in memory before it spills or writes."""
 _TASK_SEQUENCES: Final = 1 << 31
 """Each task numbers the rows that it writes to a bucket from a start of its own, so that no two rows have one number."""
 
@@ -178,9 +180,9 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
         schema = self._store.schema()
         layout = FileLayout(self._store, schema, TableOptions(schema.options))
         if not schema.primary_keys:
-            return AppendWriter(layout, threads=1)
+            return AppendWriter(layout, threads=1, budget=_TASK_BYTES)
         keeps = not self._mode.overwrite and schema.options.get("changelog-producer") == "input"
-        return KeyedWriter(layout, self._next_sequences, changelog=keeps, threads=1)
+        return KeyedWriter(layout, self._next_sequences, changelog=keeps, threads=1, budget=_TASK_BYTES)
 
     def _next_sequences(self, partitions: pa.Array) -> dict[tuple[bytes, int], int]:
         """First sequence numbers of this task, for every bucket of some partitions."""
@@ -194,7 +196,7 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
             starts[row["partition"], row["bucket"]] = row["max_sequence_number_max"] + 1 + own
         return starts
 
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make everything that the tasks wrote visible at once."""
         with plain_errors():
             self._commit(_joined(messages))
@@ -215,7 +217,7 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
             with contextlib.suppress(CommitOutcomeUnknownError):
                 compact_after_write(self._store, schema, files.data)
 
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files that the tasks wrote, unless the commit did become visible."""
         try:
             if self._committed() is not None:

@@ -18,6 +18,7 @@ from lakebed.errors import UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.schema import TableSchema
 from lakebed.format.types import Field
+from lakebed.metadata.scan import stats_mask
 from lakebed.rows.keyed_merge import SYSTEM_COLUMNS
 from lakebed.rows.keyed_read import KeyedReader
 from lakebed.rows.parquet import check_formats
@@ -96,7 +97,11 @@ def _keyed(reader: KeyedReader, entries: pa.Table) -> tuple[Rows, list[Rows]]:
             plain += job.rows
         else:
             grouped.append(np.array(sorted(place[source.path] for source in job.sources), np.int64))
-    return np.array(sorted(plain), np.int64), grouped
+    alone = np.array(sorted(plain), np.int64)
+    if reader.predicate is not None and len(alone):
+        # Planning went by keys only, for a newer version of a row may lie elsewhere; of these files none does.
+        alone = alone[stats_mask(reader.store, entries.take(pa.array(alone)), reader.predicate, reader.schema)]
+    return alone, grouped
 
 
 # --------------------------------------------------------------------------------------------- what Spark can read

@@ -173,7 +173,7 @@ def test_a_report_reads_like_one(lake: lakebed.Lake) -> None:
     report = verify(table._store, repair=True)
     text = str(report)
     first, second, *_ = text.splitlines()
-    assert first == "db.a: DAMAGED, 1 errors, 1 info"
+    assert first == "db.a: DAMAGED, 1 error, 1 notice"
     assert second.startswith(
         "looked at the structure of 1 branch, 4 snapshots, 0 tags, 4 manifests, 4 data files, 8 rows,"
     )

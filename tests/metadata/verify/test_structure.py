@@ -28,6 +28,7 @@ from lakebed.format.index_manifest import encode_index_manifest
 from lakebed.format.manifest import ManifestMeta, encode_manifest, entries_from_rows
 from lakebed.format.types import Atomic
 from lakebed.metadata.verify import structure
+from lakebed.metadata.verify.listing import list_table
 from lakebed.operations.verify import verify
 
 ERROR, WARNING, INFO = "error", "warning", "info"
@@ -678,7 +679,7 @@ def test_a_snapshot_that_expires_during_the_walk_is_no_problem(lake: lakebed.Lak
     table = appended(lake)
     table.truncate()
     lost = Surgeon(table).file_of(1)
-    walked = structure.list_table
+    walked = list_table
 
     def expire_first(*arguments: Any) -> Any:
         if lost.exists():

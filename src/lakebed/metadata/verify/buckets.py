@@ -6,7 +6,7 @@ Only buckets that a commit added files to are looked at again, so that a walk ov
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -55,7 +55,7 @@ class BucketCheck:
     keys: KeyRanges
     schema: TableSchema | None
     found: Findings
-    paths: list[str | None]
+    paths: npt.NDArray[Any]
     _overlapping: dict[tuple[int, int], tuple[int, int, str]] = field(default_factory=dict)
     _mixed: dict[int, tuple[int, str]] = field(default_factory=dict)
     _behind: list[tuple[int, str]] = field(default_factory=list)
@@ -169,5 +169,5 @@ class BucketCheck:
             )
 
     def _folder(self, row: int) -> str:
-        path = self.paths[row]
+        path: str | None = self.paths[row]
         return f"bucket {self._bucket[row]}" if path is None else path.rsplit("/", 1)[0]

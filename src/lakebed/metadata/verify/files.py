@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -42,12 +42,12 @@ class FileTable:
     """
 
     files: pa.Table
-    paths: list[str | None]
+    paths: npt.NDArray[Any]
     sound: Bools
 
     @staticmethod
     def of(files: pa.Table) -> FileTable:
-        return FileTable(files, [None] * len(files), np.ones(len(files), np.bool_))
+        return FileTable(files, np.full(len(files), None, object), np.ones(len(files), np.bool_))
 
 
 @dataclass
@@ -146,8 +146,7 @@ class FileCheck:
         table = self.table
         files = table.files.take(rows)
         paths = path_array(self.branch.store, schema, files)
-        for row, path in zip(rows.tolist(), paths.to_pylist(), strict=True):
-            table.paths[row] = path
+        table.paths[rows] = paths.to_pylist()
         outside = paths.filter(files["external_path"].combine_chunks().is_valid())
         if len(outside):
             folders = {path.rsplit("/", 1)[0] for path in outside.to_pylist()}

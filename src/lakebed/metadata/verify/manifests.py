@@ -9,9 +9,9 @@ and every file identity has a number too, so that what is live is a set of small
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,8 @@ from lakebed.format.manifest import (
     ADD,
     NO_ENTRIES,
     ManifestMeta,
-    decode_manifest,
     decode_manifest_list,
+    decode_manifests,
 )
 from lakebed.format.paths import MAIN_BRANCH, TablePaths
 from lakebed.metadata.verify.branches import Branch, Holder
@@ -37,7 +37,8 @@ I32: TypeAlias = npt.NDArray[np.int32]
 I64: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-_IDENTITY = ("partition", "bucket", "level", "file_name", "embedded_index", "external_path")
+_TOGETHER: Final = 64
+_IDENTITY: Final = ("partition", "bucket", "level", "file_name", "embedded_index", "external_path")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +104,19 @@ class _Reader:
         number = self.numbers.setdefault(meta.file_name, len(self.metas))
         if number == len(self.metas):
             self.metas.append(meta)
-        elif self.metas[number] != meta:
+        elif self.metas[number] != meta and _contradict(self.metas[number], meta):
             self.differing.setdefault(number, []).append(path)
         return number
 
     def report(self) -> None:
         for name, (what, error, labels) in self.failures.items():
             report_unreadable(what, self.paths.manifest(name), error, labels, self.found)
+
+
+def _contradict(one: ManifestMeta, other: ManifestMeta) -> bool:
+    """Whether two lists say different things of a manifest; a writer leaves out what it does not know."""
+    pairs = ((getattr(one, part.name), getattr(other, part.name)) for part in fields(ManifestMeta))
+    return any(a is not None and b is not None and a != b for a, b in pairs)
 
 
 def report_unreadable(what: str, path: str, error: LakebedError, labels: Sequence[str], found: Findings) -> None:
@@ -218,18 +225,17 @@ def read_manifests(
     tables: list[pa.Table] = []
     readable = np.ones(len(reader.metas), np.bool_)
     failed: dict[int, LakebedError] = {}
-    for number, meta in enumerate(reader.metas):
-        path = paths.manifest(meta.file_name)
-        try:
-            table = decode_manifest(reader.storage.read(path), where=path)
-            if len(table) == meta.num_added_files + meta.num_deleted_files:
-                cache.put(path, table)  # whoever asks next who needs what does not decode it again
-            tables.append(table)
-        except LakebedError as error:
+    for number, result in enumerate(_decoded(reader, progress)):
+        meta = reader.metas[number]
+        if isinstance(result, LakebedError):
             readable[number] = False
-            failed[number] = error
+            failed[number] = result
             tables.append(NO_ENTRIES)
-        progress(number + 1, len(reader.metas))
+            continue
+        if len(result) == meta.num_added_files + meta.num_deleted_files:
+            # whoever asks next who needs what does not decode it again
+            cache.put(paths.manifest(meta.file_name), result)
+        tables.append(result)
     for number, failure in failed.items():
         labels = [holder.label for holder in users_of(number, lists, branches)]
         report_unreadable("manifest", paths.manifest(reader.metas[number].file_name), failure, labels, reader.found)
@@ -248,6 +254,23 @@ def read_manifests(
     )
     _check_sizes(reader, branches, made, listing)
     return made
+
+
+def _decoded(reader: _Reader, progress: Callable[[int, int], None]) -> Iterator[pa.Table | LakebedError]:
+    """The entries of each manifest, or what is wrong with it."""
+    for start in range(0, len(reader.metas), _TOGETHER):
+        files: list[tuple[str, bytes]] = []
+        missing: dict[int, LakebedError] = {}
+        for number, meta in enumerate(reader.metas[start : start + _TOGETHER]):
+            path = reader.paths.manifest(meta.file_name)
+            try:
+                files.append((path, reader.storage.read(path)))
+            except LakebedError as error:
+                missing[number] = error
+        found = iter(decode_manifests(files))
+        total = len(files) + len(missing)
+        yield from (missing[number] if number in missing else next(found) for number in range(total))
+        progress(start + total, len(reader.metas))
 
 
 def users_of(number: int, lists: dict[str, ManifestLists], branches: Sequence[Branch]) -> list[Holder]:

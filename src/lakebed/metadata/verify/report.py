@@ -112,7 +112,8 @@ class Report:
     def verdict(self) -> str:
         """The outcome in a few words."""
         counts = Counter(problem.severity for problem in self.problems)
-        found = [f"{counts[kind]} {kind if kind == 'info' else f'{kind}s'}" for kind in SEVERITIES if counts[kind]]
+        words = {"error": "error", "warning": "warning", "info": "notice"}
+        found = [f"{counts[kind]} {words[kind]}{'s' * (counts[kind] > 1)}" for kind in SEVERITIES if counts[kind]]
         return f"{'sound' if self.ok else 'DAMAGED'}, {', '.join(found) or 'no problems'}"
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -20,15 +20,15 @@ import pyarrow as pa
 from lakebed.errors import LakebedError
 from lakebed.metadata.references import branch_stores
 from lakebed.metadata.store import TableStore
-from lakebed.metadata.verify.branches import Branch, read_branch
+from lakebed.metadata.verify.branches import Branch, check_holes, read_branch
 from lakebed.metadata.verify.buckets import BucketCheck
 from lakebed.metadata.verify.files import FileCheck, FileTable
 from lakebed.metadata.verify.history import Needs, State, Walk
 from lakebed.metadata.verify.indexes import IndexCheck
-from lakebed.metadata.verify.keys import rank_keys
+from lakebed.metadata.verify.keys import KeyRanges, rank_keys
 from lakebed.metadata.verify.listing import Listing, list_table
 from lakebed.metadata.verify.manifest_checks import check_metas
-from lakebed.metadata.verify.manifests import AllManifests, read_lists, read_manifests
+from lakebed.metadata.verify.manifests import AllManifests, ManifestLists, read_lists, read_manifests
 from lakebed.metadata.verify.report import Findings, LookedAt, Repair, span
 from lakebed.metadata.verify.unreferenced import find_unreferenced
 
@@ -77,43 +77,65 @@ def _lost_snapshots(branches: Sequence[Branch]) -> bool:
 def _check_once(store: TableStore, progress: Progress) -> Structure:
     found = Findings()
     branches = [read_branch(branch, found) for branch in branch_stores(store)]
+    copied = _copied_lists(branches)
+    for branch in branches:
+        check_holes(branch, copied, found)
     reader, lists = read_lists(branches, found)
     progress("folders", 0, 1)
     listing = list_table(store.storage, store.paths.root)
     manifests = read_manifests(reader, lists, branches, listing, lambda done, total: progress("manifests", done, total))
     check_metas(manifests, reader.differing, branches[0].schema, store.paths, found)
-    keys = rank_keys(manifests.files, branches)
     indexes = IndexCheck(manifests.files, found)
     indexes.read(branches, listing)
-    table = FileTable.of(manifests.files)
-    is_changelog = np.zeros(len(manifests.files), np.bool_)
-    done = np.zeros(len(manifests.files), np.bool_)
-    parts: list[BranchFiles] = []
-    copied = _copied_lists(branches)
+    work = _Work(manifests, lists, copied, indexes, rank_keys(manifests.files, branches), listing, found)
     for number, branch in enumerate(branches):
-        buckets = BucketCheck(manifests.files, keys, branch.schema, found, table.paths)
-
-        def look(state: State, buckets: BucketCheck = buckets) -> None:
-            buckets.look(state)
-            indexes.look(state)
-
-        walk = Walk(manifests, lists, found, look, copied)
-        needs = walk.run(branch)
-        is_changelog |= walk.changelog_files(branch, needs)
-        check = FileCheck(branch, table, keys, needs, found)
-        check.check_schemas(np.flatnonzero(needs.needed))
-        own = np.flatnonzero(needs.needed & ~done)
-        listing = check.run(own, listing)
-        done |= needs.needed
-        buckets.tell()
-        parts.append(BranchFiles(branch, needs, own))
+        work.check(branch)
         progress("branches", number + 1, len(branches))
     _check_statistics(branches, listing, found)
     _check_sidecars(store, found)
     if not found.blind:
         find_unreferenced(store, found)
-    looked_at = _looked_at(branches, manifests, done)
-    return Structure(found, looked_at, tuple(parts), table, is_changelog, indexes)
+    looked_at = _looked_at(branches, manifests, work.done)
+    return Structure(found, looked_at, tuple(work.parts), work.table, work.is_changelog, indexes)
+
+
+@dataclass
+class _Work:
+    """What is carried from branch to branch."""
+
+    manifests: AllManifests
+    lists: dict[str, ManifestLists]
+    copied: frozenset[str]
+    indexes: IndexCheck
+    keys: KeyRanges
+    listing: Listing
+    found: Findings
+    parts: list[BranchFiles] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.table = FileTable.of(self.manifests.files)
+        self.is_changelog = np.zeros(len(self.manifests.files), np.bool_)
+        self.done = np.zeros(len(self.manifests.files), np.bool_)
+
+    def check(self, branch: Branch) -> None:
+        """Walk over the snapshots and tags of a branch, then look at the files that no branch before it had."""
+        files, found = self.manifests.files, self.found
+        buckets = BucketCheck(files, self.keys, branch.schema, found, self.table.paths)
+
+        def look(state: State) -> None:
+            buckets.look(state)
+            self.indexes.look(state)
+
+        walk = Walk(self.manifests, self.lists, found, look, self.copied)
+        needs = walk.run(branch)
+        self.is_changelog |= walk.changelog_files(branch, needs)
+        check = FileCheck(branch, self.table, self.keys, needs, found)
+        check.check_schemas(np.flatnonzero(needs.needed))
+        own = np.flatnonzero(needs.needed & ~self.done)
+        self.listing = check.run(own, self.listing)
+        self.done |= needs.needed
+        buckets.tell()
+        self.parts.append(BranchFiles(branch, needs, own))
 
 
 def _copied_lists(branches: Sequence[Branch]) -> frozenset[str]:

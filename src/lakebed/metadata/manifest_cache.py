@@ -1,0 +1,176 @@
+"""Decoded manifests by path, in memory and optionally on disk. Manifest files never change, so neither does what is kept.
+
+Readers that ask for the same manifest at the same time decode it once. In memory the least recently used ones go first
+when there are too many bytes, and all go some time after their last use if asked for. On disk they are Arrow files that
+are mapped, not read; they may be deleted at any time, and one that is damaged is made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import threading
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+CACHE_BYTES: Final = 256 * 1024 * 1024
+DISK_BYTES: Final = 4 * 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStatistics:
+    """How a cache was used: found in memory, found on disk, decoded; and what it holds now."""
+
+    hits: int
+    disk_hits: int
+    misses: int
+    manifests: int
+    bytes: int
+
+    def __str__(self) -> str:
+        asked = self.hits + self.disk_hits + self.misses
+        share = f"{(self.hits + self.disk_hits) / asked:.0%}" if asked else "none"
+        return (
+            f"{asked:,} manifests asked for, {share} known ({self.hits:,} in memory, {self.disk_hits:,} on disk); "
+            f"{self.manifests:,} held in {self.bytes:,} bytes"
+        )
+
+
+class DiskCache:
+    """Decoded manifests in a folder of this machine, shared by its processes."""
+
+    def __init__(self, folder: str | os.PathLike[str], max_bytes: int = DISK_BYTES) -> None:
+        self._folder = Path(folder)
+        self._max_bytes = max_bytes
+
+    def get(self, path: str) -> pa.Table | None:
+        place = self._place(path)
+        try:
+            with pa.memory_map(str(place)) as mapped:
+                table = pa.ipc.open_file(mapped).read_all()
+            os.utime(place)
+        except (OSError, pa.ArrowException):
+            return None
+        return table
+
+    def put(self, path: str, table: pa.Table) -> None:
+        """Keep a manifest; a folder that cannot be written is as good as none."""
+        place = self._place(path)
+        with contextlib.suppress(OSError, pa.ArrowException):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            temporary = place.with_name(f".{place.name}.{uuid.uuid4()}")
+            with pa.OSFile(str(temporary), "wb") as out, pa.ipc.new_file(out, table.schema) as writer:
+                writer.write_table(table)
+            temporary.replace(place)
+            self._make_room()
+
+    def _place(self, path: str) -> Path:
+        return self._folder / f"{hashlib.sha256(path.encode()).hexdigest()[:40]}.arrow"
+
+    def _make_room(self) -> None:
+        held = [(entry.stat(), entry.path) for entry in os.scandir(self._folder) if entry.name.endswith(".arrow")]
+        total = sum(stat.st_size for stat, _ in held)
+        for stat, path in sorted(held, key=lambda file: file[0].st_mtime):
+            if total <= self._max_bytes:
+                return
+            Path(path).unlink(missing_ok=True)
+            total -= stat.st_size
+
+
+class ManifestCache:
+    """Decoded manifests of all tables that share it."""
+
+    def __init__(
+        self, max_bytes: int = CACHE_BYTES, *, expire_after: float | None = None, disk: DiskCache | None = None
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._expire_after = expire_after
+        self._disk = disk
+        self._tables: OrderedDict[str, tuple[pa.Table, float]] = OrderedDict()
+        self._loading: dict[str, Future[pa.Table]] = {}
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self.hits = self.disk_hits = self.misses = 0
+
+    def load(self, path: str, decode: Callable[[], pa.Table]) -> pa.Table:
+        """The manifest under a path; ``decode`` reads it if nobody has it or is about to."""
+        with self._lock:
+            table = self._held(path)
+            if table is not None:
+                self.hits += 1
+                return table
+            future = self._loading.get(path)
+            mine = future is None
+            if future is None:
+                future = self._loading[path] = Future()
+            else:
+                self.hits += 1
+        if not mine:
+            return future.result()
+        try:
+            table = self._from_disk_or(path, decode)
+            self.put(path, table)
+        except BaseException as error:
+            future.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._loading[path]
+        future.set_result(table)
+        return table
+
+    def _from_disk_or(self, path: str, decode: Callable[[], pa.Table]) -> pa.Table:
+        table = None if self._disk is None else self._disk.get(path)
+        if table is not None:
+            self.disk_hits += 1
+            return table
+        self.misses += 1
+        table = decode()
+        if self._disk is not None:
+            self._disk.put(path, table)
+        return table
+
+    def _held(self, path: str) -> pa.Table | None:
+        now = time.monotonic()
+        if self._expire_after is not None:
+            while self._tables and next(iter(self._tables.values()))[1] < now - self._expire_after:
+                self._drop_oldest()
+        held = self._tables.get(path)
+        if held is None:
+            return None
+        self._tables[path] = (held[0], now)
+        self._tables.move_to_end(path)
+        return held[0]
+
+    def put(self, path: str, table: pa.Table) -> None:
+        """Keep a manifest that somebody decoded."""
+        with self._lock:
+            if path in self._tables or table.nbytes > self._max_bytes:
+                return
+            self._tables[path] = (table, time.monotonic())
+            self._bytes += table.nbytes
+            while self._bytes > self._max_bytes:
+                self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        self._bytes -= self._tables.popitem(last=False)[1][0].nbytes
+
+    def clear(self) -> None:
+        """Forget what is held in memory."""
+        with self._lock:
+            self._tables.clear()
+            self._bytes = 0
+
+    def statistics(self) -> CacheStatistics:
+        """How it was used so far."""
+        with self._lock:
+            return CacheStatistics(self.hits, self.disk_hits, self.misses, len(self._tables), self._bytes)

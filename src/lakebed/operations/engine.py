@@ -1,0 +1,107 @@
+"""Where the kernels of an operation run: in this process, or wherever another :class:`Engine` takes them.
+
+Operations plan, hand over what is to be done, and commit what comes back. An engine writes files and nothing else: it makes
+no snapshot, and if it fails it has removed what it wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias
+
+import pyarrow as pa
+
+from lakebed.format.manifest import NO_ENTRIES
+from lakebed.format.schema import TableSchema
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.rows.compact import BucketResult, BucketWork, Compactor
+from lakebed.rows.conform import open_batches
+from lakebed.rows.data_file import FileLayout
+from lakebed.rows.keyed_write import KeyedWriter
+from lakebed.rows.write import AppendWriter
+
+Report: TypeAlias = Callable[[int, int], None]
+NextSequences: TypeAlias = Callable[[pa.Array | None], Mapping[tuple[bytes, int], int]]
+"""For some encoded partitions (``None``: all), the first free sequence number of each of their buckets."""
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class NewFiles:
+    """Entries of files that were written and wait for their commit; ``abort`` removes them if there will be none."""
+
+    data: pa.Table
+    changelog: pa.Table = field(default_factory=lambda: NO_ENTRIES)
+    abort: Callable[[], None] = _nothing
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """Rows to be written: into what, of which kind (see :meth:`KeyedWriter.write`), with a changelog or without."""
+
+    store: TableStore
+    schema: TableSchema
+    row_kind: str | int | None
+    changelog: bool
+    next_sequences: NextSequences
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What became of the buckets of a compaction; ``abort`` removes what was written."""
+
+    results: Sequence[BucketResult]
+    abort: Callable[[], None]
+
+
+class Engine(Protocol):
+    """Runs kernels over rows or files."""
+
+    def write(self, plan: WritePlan, data: Any) -> NewFiles:
+        """Write rows as new files."""
+
+    def compact(self, compactor: Compactor, works: Sequence[BucketWork], report: Report | None) -> Compacted:
+        """Compact buckets; ``report`` is told the number of buckets done and of all."""
+
+
+class InProcess:
+    """Everything in this process, on a few threads."""
+
+    def write(self, plan: WritePlan, data: Any) -> NewFiles:
+        layout = FileLayout(plan.store, plan.schema, TableOptions(plan.schema.options))
+        if plan.schema.primary_keys:
+            writer: KeyedWriter | AppendWriter = KeyedWriter(layout, plan.next_sequences, changelog=plan.changelog)
+        else:
+            writer = AppendWriter(layout)
+        try:
+            if isinstance(writer, KeyedWriter):
+                writer.write(open_batches(data), row_kind=plan.row_kind)
+                written = writer.finish()
+                return NewFiles(written.data, written.changelog, writer.abort)
+            writer.write(open_batches(data))
+            return NewFiles(writer.finish(), abort=writer.abort)
+        except BaseException:
+            writer.abort()
+            raise
+
+    def compact(self, compactor: Compactor, works: Sequence[BucketWork], report: Report | None) -> Compacted:
+        done: list[BucketResult] = []
+        try:
+            with ThreadPoolExecutor(compactor.threads) as pool:
+                for result in pool.map(compactor.run, works):
+                    done.append(result)
+                    if report is not None:
+                        report(len(done), len(works))
+        except BaseException:
+            compactor.abort()
+            raise
+        return Compacted(done, compactor.abort)
+
+
+IN_PROCESS: Final = InProcess()

@@ -1,0 +1,36 @@
+"""Spark as the place where the kernels of operations run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lakebed.operations.engine import IN_PROCESS, Compacted, Engine, NewFiles, Report, WritePlan
+from lakebed.rows.compact import BucketWork, Compactor
+from lakebed.spark.compact import compact_buckets
+from lakebed.spark.session import is_spark_frame
+from lakebed.spark.write import write_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class OnSpark:
+    """Runs kernels in the tasks of a Spark session."""
+
+    spark: SparkSession
+
+    def write(self, plan: WritePlan, data: DataFrame) -> NewFiles:
+        """Write the rows of a frame as new files."""
+        return write_frame(plan, data)
+
+    def compact(self, compactor: Compactor, works: Sequence[BucketWork], report: Report | None) -> Compacted:
+        """Compact buckets, in tasks that get the names of files."""
+        return compact_buckets(self.spark, compactor, works, report)
+
+
+def engine_for(data: Any) -> Engine:
+    """Where data is written: rows of a Spark DataFrame on Spark, all others in this process."""
+    return OnSpark(data.sparkSession) if is_spark_frame(data) else IN_PROCESS

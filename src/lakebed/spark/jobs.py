@@ -1,0 +1,217 @@
+"""Jobs that write files in tasks: what they promise whatever fails.
+
+Every attempt of a task names its files after the job and itself, so a failed, repeated or speculative attempt never touches
+what another one wrote, and the driver finds what is left of a job by its name. Only what successful attempts report is used;
+if the job fails, or an attempt of it did, the rest is removed. Errors in the data come back as reports, not as failed tasks:
+they would fail again, and Spark would print traces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import re
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+import lakebed.errors
+from lakebed.errors import DataError, LakebedError, OptionError, SchemaError, UnsupportedError
+from lakebed.format.schema import TableSchema
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.spark.session import map_in_arrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Kernel = Callable[[Iterator[pa.RecordBatch]], Any]
+Watch = Callable[[int], None]
+
+# Errors that another attempt would meet again.
+_LASTING: Final = (DataError, OptionError, SchemaError, UnsupportedError)
+_OUR_ERROR: Final = re.compile(r"lakebed\.errors\.(\w+): ([^\n]+)")
+_ROW_NUMBER: Final = re.compile(r"\brow \d+\b")
+_JOB_PART: Final = len("xxxxxxxx-xxxx-4xxx")
+_PATIENCE: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobFiles:
+    """The files of one job: their names begin with a part of a UUID that is the job's, the rest is the attempt's."""
+
+    job: str
+
+    @staticmethod
+    def new() -> JobFiles:
+        return JobFiles(str(uuid.uuid4())[:_JOB_PART])
+
+    def attempt(self) -> str:
+        """A UUID for the files of one attempt of a task."""
+        return self.job + str(uuid.uuid4())[_JOB_PART:]
+
+    def remove(self, store: TableStore, schema: TableSchema, keep: Collection[str] = ()) -> None:
+        """Remove the files of the job from all bucket folders of the table, but for those of these names."""
+        kept = set(keep)
+        for folder in [*_bucket_folders(store, schema), store.paths.indexes]:
+            for info in store.storage.list(folder):
+                if f"-{self.job}-" in info.name and info.name not in kept:
+                    with contextlib.suppress(LakebedError):
+                        store.storage.delete(f"{folder}/{info.name}")
+
+
+def _bucket_folders(store: TableStore, schema: TableSchema) -> Iterator[str]:
+    directory = TableOptions(schema.options).data_file_directory or ""
+    folders = ["/".join(part for part in (store.paths.root, directory.strip("/")) if part)]
+    for _ in schema.partition_keys:
+        folders = [
+            f"{folder}/{info.name}" for folder in folders for info in store.storage.list(folder) if "=" in info.name
+        ]
+    for folder in folders:
+        yield from (f"{folder}/{info.name}" for info in store.storage.list(folder) if info.name.startswith("bucket-"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What a task tells the driver."""
+
+    result: Any
+    error: LakebedError | None
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the tasks of a job gave; ``repeated`` if files of other attempts may lie around."""
+
+    results: list[Any]
+    repeated: bool
+
+
+def run_job(frame: DataFrame, kernel: Kernel, watch: Watch | None = None) -> Outcome:
+    """Run a kernel over the partitions of a frame; gives what each of them returned, if it was not ``None``.
+
+    ``watch`` is told the number of finished tasks every now and then, where Spark tells it.
+    """
+    spark = frame.sparkSession
+    with _tagged(spark) as tag, _watched(spark, tag, watch):
+        try:
+            reports = [_loads(row.report) for row in map_in_arrow(frame, _in_task(kernel), "report binary").collect()]
+        except BaseException as error:
+            _end(spark, tag)
+            ours = _own_error(error)
+            if ours is not None:
+                raise ours from None
+            raise
+    failed = [report.error for report in reports if report.error is not None]
+    if failed:
+        raise failed[0]
+    speculates = spark.conf.get("spark.speculation", "false") == "true"
+    repeated = speculates or any(report.repeated for report in reports)
+    return Outcome([report.result for report in reports if report.result is not None], repeated)
+
+
+def _in_task(kernel: Kernel) -> Any:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        report = _attempt(kernel, batches)
+        yield pa.RecordBatch.from_pydict({"report": pa.array([pickle.dumps(report)], pa.binary())})
+
+    return run
+
+
+def _attempt(kernel: Kernel, batches: Iterator[pa.RecordBatch]) -> _Report:
+    try:
+        return _Report(kernel(batches), None, _is_repeated())
+    except _LASTING as error:
+        for _ in batches:  # Spark complains of rows that nobody took
+            pass
+        # A row's number counts within the rows of a task, which means nothing to the user.
+        return _Report(None, type(error)(_ROW_NUMBER.sub("a row", str(error))), _is_repeated())
+
+
+def _is_repeated() -> bool:
+    from pyspark import TaskContext  # noqa: PLC0415 - only in a worker
+
+    context = TaskContext.get()
+    return context is not None and bool(context.attemptNumber() or context.stageAttemptNumber())
+
+
+def _loads(report: bytes) -> _Report:
+    loaded = pickle.loads(bytes(report))  # noqa: S301 - written by our own task; Spark itself moves code this way
+    assert isinstance(loaded, _Report)  # noqa: S101 - for the type checker
+    return loaded
+
+
+def _own_error(error: BaseException) -> LakebedError | None:
+    """The error of ours that a worker's trace tells of."""
+    found = _OUR_ERROR.search(str(error))
+    kind = getattr(lakebed.errors, found[1], None) if found else None
+    if found is None or not isinstance(kind, type) or not issubclass(kind, LakebedError):
+        return None
+    return kind(found[2])
+
+
+# ------------------------------------------------------------------------------------------------- watching Spark
+
+
+@contextlib.contextmanager
+def _tagged(spark: SparkSession) -> Iterator[str]:
+    """Mark the jobs that this thread starts, to find them again."""
+    tag = f"lakebed-{uuid.uuid4()}"
+    place = spark.sparkContext if _is_classic(spark) else None
+    (spark.addTag if place is None else place.addJobTag)(tag)
+    try:
+        yield tag
+    finally:
+        (spark.removeTag if place is None else place.removeJobTag)(tag)
+
+
+def _is_classic(spark: SparkSession) -> bool:
+    return hasattr(spark, "_jsparkSession")
+
+
+def _end(spark: SparkSession, tag: str) -> None:
+    """Cancel what still runs and wait until it has ended, so that it writes nothing after us."""
+    with contextlib.suppress(Exception):
+        if not _is_classic(spark):
+            spark.interruptTag(tag)
+            return
+        spark.sparkContext.cancelJobsWithTag(tag)
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until and any(active for _, active in _tasks(spark, tag)):
+            time.sleep(0.05)
+
+
+def _tasks(spark: SparkSession, tag: str) -> list[tuple[int, int]]:
+    """The finished and the running tasks of each stage of the jobs with a tag; classic sessions only."""
+    tracker = spark.sparkContext.statusTracker()
+    jobs = spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(tag)  # noqa: SLF001 - Python has no call for it
+    infos = [tracker.getJobInfo(job) for job in jobs]
+    stages = [tracker.getStageInfo(stage) for info in infos if info is not None for stage in info.stageIds]
+    return [(stage.numCompletedTasks, stage.numActiveTasks) for stage in stages if stage is not None]
+
+
+@contextlib.contextmanager
+def _watched(spark: SparkSession, tag: str, watch: Watch | None) -> Iterator[None]:
+    if watch is None or not _is_classic(spark):
+        yield
+        return
+    ended = Event()
+
+    def look() -> None:
+        while not ended.wait(0.2):
+            with contextlib.suppress(Exception):
+                watch(sum(finished for finished, _ in _tasks(spark, tag)))
+
+    thread = Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

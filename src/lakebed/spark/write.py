@@ -1,0 +1,224 @@
+"""Rows of a Spark DataFrame into a table: append, upsert, overwrite.
+
+Columns are checked on the driver as any other data is (names, types, no unsafe cast), before a job runs. Then one shuffle
+takes the rows of each partition and bucket to one task, which sorts and writes them, and the driver makes one commit of what
+the tasks report. Tables without buckets need no shuffle unless they are partitioned; what is too little for a file of its own
+comes back to the driver, which writes one file of it. The order of rows within the frame is kept where it matters: of rows with
+the same key the last one of the frame is the newest, as it is in process.
+
+Memory: a task holds ``write-buffer-size`` of rows; sorted rows beyond that go to the local disk and are merged from there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from lakebed.errors import LakebedError
+from lakebed.format.manifest import NO_ENTRIES
+from lakebed.format.schema import TableSchema
+from lakebed.format.spark_types import fields_from_spark
+from lakebed.format.types import field_to_arrow, quoted_name
+from lakebed.metadata.data_paths import data_file_paths
+from lakebed.metadata.store import TableStore
+from lakebed.operations.engine import NewFiles, WritePlan
+from lakebed.options import TableOptions
+from lakebed.rows.conform import conform
+from lakebed.rows.data_file import FileLayout
+from lakebed.rows.keyed_write import KeyedWriter
+from lakebed.rows.write import AppendWriter
+from lakebed.spark.jobs import JobFiles, run_job
+from lakebed.spark.placement import to_owners
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SMALL_BYTES: Final = 1024 * 1024
+"""Rows of a task that are less than this come back to the driver, where buckets and partitions do not separate them."""
+
+_ORDER: Final = "__lakebed_order"
+
+
+def write_frame(plan: WritePlan, frame: DataFrame) -> NewFiles:
+    """Write the rows of a frame as new files; if that fails, nothing is left of them."""
+    check_columns(plan, frame.schema)
+    files = JobFiles.new()
+    task = _WriteTask.of(plan, files)
+    try:
+        outcome = run_job(_arranged(frame, plan.schema), task)
+        parts: list[_Written] = outcome.results
+        data = pa.concat_tables([NO_ENTRIES, *(part.data for part in parts), *_gathered(task, parts)])
+        changelog = pa.concat_tables([NO_ENTRIES, *(part.changelog for part in parts)])
+        if outcome.repeated:
+            names = [*data["file_name"].to_pylist(), *changelog["file_name"].to_pylist()]
+            files.remove(plan.store, plan.schema, keep=names)
+    except BaseException:
+        files.remove(plan.store, plan.schema)
+        raise
+
+    def abort() -> None:
+        for entries in (data, changelog):
+            for path in data_file_paths(plan.store, plan.schema, entries):
+                with contextlib.suppress(LakebedError):
+                    plan.store.storage.delete(path)
+
+    return NewFiles(data, changelog, abort)
+
+
+def check_columns(plan: WritePlan, columns: Any) -> None:
+    """Refuse what does not fit the table, by name and type, as writing an empty Arrow table of these columns would."""
+    known = {field.name: field for field in fields_from_spark(_without_void(columns))}
+    arrow = [
+        field_to_arrow(known[column.name]).with_nullable(True)
+        if column.name in known
+        else pa.field(column.name, pa.null())
+        for column in columns
+    ]
+    nothing = pa.schema(arrow).empty_table()
+    layout = FileLayout(plan.store, plan.schema, TableOptions(plan.schema.options))
+    if plan.schema.primary_keys:
+        KeyedWriter(layout, lambda _: {}).write(nothing, row_kind=plan.row_kind)
+    else:
+        AppendWriter(layout).write(nothing)
+
+
+def _without_void(columns: Any) -> Any:
+    """Columns that are nothing but null fit anywhere, and have no type of their own in a table."""
+    return type(columns)([column for column in columns if column.dataType.typeName() != "void"])
+
+
+# ------------------------------------------------------------------------------------------------ on the driver
+
+
+def _arranged(frame: DataFrame, schema: TableSchema) -> DataFrame:
+    """The frame, shuffled so that each task can write on its own."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
+
+    if schema.primary_keys:
+        frame = frame.withColumn(_ORDER, F.monotonically_increasing_id())
+    if TableOptions(schema.options).bucket > 0:
+        return to_owners(frame, schema, _shuffle_partitions(frame.sparkSession))
+    keys = [F.col(quoted_name(name)) for name in schema.partition_keys if name in frame.columns]
+    # Adaptive execution joins small partitions and splits large ones, which the rows of one table partition may be.
+    return frame.hint("rebalance", *keys) if keys else frame
+
+
+def _shuffle_partitions(spark: SparkSession) -> int:
+    """Into how many partitions Spark shuffles where it is not told."""
+    adaptive = all(
+        spark.conf.get(name, "true") == "true"
+        for name in ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
+    )
+    usual = spark.conf.get("spark.sql.shuffle.partitions") or "200"
+    first = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
+    return int(spark.conf.get(first, usual) or usual) if adaptive else int(usual)
+
+
+def _gathered(task: _WriteTask, parts: Sequence[_Written]) -> list[pa.Table]:
+    """Files of the rows that were too few for files of their own."""
+    rows = [part.rows for part in parts if part.rows is not None]
+    if not rows:
+        return []
+    writer = AppendWriter(task.layout())
+    writer.rewrite(pa.concat_tables(rows))
+    return [writer.finish()]
+
+
+# --------------------------------------------------------------------------------------------------- in a task
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What a task wrote, or rows that it leaves to the driver."""
+
+    data: pa.Table
+    changelog: pa.Table
+    rows: pa.Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _WriteTask:
+    """The kernel: rows of some buckets in, files out."""
+
+    store: TableStore
+    schema: TableSchema
+    files: JobFiles
+    row_kind: str | int | None
+    changelog: bool
+    sequences: Mapping[tuple[bytes, int], int]
+    budget: int
+    leaves_small: bool
+
+    @staticmethod
+    def of(plan: WritePlan, files: JobFiles) -> _WriteTask:
+        options = TableOptions(plan.schema.options)
+        return _WriteTask(
+            plan.store,
+            plan.schema,
+            files,
+            plan.row_kind,
+            plan.changelog,
+            plan.next_sequences(None) if plan.schema.primary_keys else {},
+            options.write_buffer_size,
+            options.bucket <= 0 and not plan.schema.partition_keys,
+        )
+
+    def layout(self) -> FileLayout:
+        return FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> _Written | None:
+        first = next(batches, None)
+        if first is None:
+            return None
+        batches = itertools.chain([first], batches)
+        if self.leaves_small:
+            small, batches = _up_to(SMALL_BYTES, batches)
+            if small is not None:
+                rows = conform(small, self.schema.fields, where=f"table {self.store.name}")
+                return _Written(NO_ENTRIES, NO_ENTRIES, rows)
+        return self._write(pa.RecordBatchReader.from_batches(first.schema, batches))
+
+    def _write(self, rows: pa.RecordBatchReader) -> _Written:
+        writer = self._writer()
+        try:
+            if isinstance(writer, KeyedWriter):
+                writer.write(rows, row_kind=self.row_kind, order=_ORDER)
+                written = writer.finish()
+                return _Written(written.data, written.changelog)
+            writer.write(rows)
+            return _Written(writer.finish(), NO_ENTRIES)
+        except BaseException:
+            writer.abort()
+            raise
+
+    def _writer(self) -> KeyedWriter | AppendWriter:
+        if not self.schema.primary_keys:
+            return AppendWriter(self.layout(), threads=1, budget=self.budget)
+        # Spark names the folders that are made for such files.
+        folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
+        return KeyedWriter(
+            self.layout(),
+            lambda _: self.sequences,
+            threads=1,
+            changelog=self.changelog,
+            budget=self.budget,
+            spill_folder=folder,
+        )
+
+
+def _up_to(limit: int, batches: Iterator[pa.RecordBatch]) -> tuple[pa.Table | None, Iterator[pa.RecordBatch]]:
+    """All rows as a table if they are less than so many bytes, else all batches again."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        held.append(batch)
+        size += batch.nbytes
+        if size >= limit:
+            return None, itertools.chain(held, batches)
+    return pa.Table.from_batches(held), iter(())
