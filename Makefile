@@ -61,7 +61,7 @@ bench: $(VENV)/.dev
 	.venv-bench/bin/python -m bench.maintenance
 
 soak: $(VENV)/.dev
-	LAKEBED_RACE_ROUNDS=20 $(BIN)/python -m pytest tests/races
+	LAKEBED_RACE_ROUNDS=20 LAKEBED_FAULTS=all LAKEBED_KILLS=400 $(BIN)/python -m pytest tests/races tests/faults
 	LAKEBED_HISTORIES=20 $(BIN)/python -m pytest tests/test_maintenance_state_machine.py
 
 clean:

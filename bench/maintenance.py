@@ -30,6 +30,7 @@ from bench.report import markdown
 
 import lakebed
 from lakebed.format.manifest import as_deletes
+from lakebed.format.paths import TablePaths
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.commit import Change, Commit, append, commit
 from lakebed.metadata.scan import live_entries
@@ -59,10 +60,12 @@ class Counted:
         return getattr(self._inner, name)
 
 
+def open_store(folder: Path, storage: Any = None) -> TableStore:
+    return TableStore(storage or LocalStorage(), TablePaths(f"{folder}/bench.db/t"), "bench.t")
+
+
 def open_table(folder: Path, storage: Any = None) -> Table:
-    found = lakebed.connect(str(folder)).table("bench.t")
-    assert isinstance(found, Table)
-    return found if storage is None else Table(TableStore(storage, found._store.paths, "bench.t"))
+    return Table(open_store(folder, storage))
 
 
 def build(folder: Path, files: int, snapshots: int) -> None:
@@ -71,7 +74,7 @@ def build(folder: Path, files: int, snapshots: int) -> None:
     lake.create_database("bench")
     table = lake.create_table("bench.t", "day INT, v BIGINT", partition_by=["day"], options={"write-only": True})
     table.write(pa.table({"day": pa.array(range(PARTITIONS), pa.int32()), "v": range(PARTITIONS)}))
-    store = table._store
+    store = open_store(folder)
     originals = live_entries(store, store.snapshots.latest())
     root = Path(store.paths.root)
     sources = [next(root.glob(f"day=*/bucket-0/{name}")) for name in originals["file_name"].to_pylist()]
@@ -181,7 +184,19 @@ def report(small: dict[str, dict[str, Any]], large: dict[str, dict[str, Any]]) -
                 f"{other['deleted']:,}",
             ]
         )
-    head = ["task", "snapshots", "files", "s", "of 1/4", "CPU s", "of 1/4", "extra memory", "opened", "of 1/4", "deleted"]
+    head = [
+        "task",
+        "snapshots",
+        "files",
+        "s",
+        "of 1/4",
+        "CPU s",
+        "of 1/4",
+        "extra memory",
+        "opened",
+        "of 1/4",
+        "deleted",
+    ]
     return markdown(head, lines)
 
 

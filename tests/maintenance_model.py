@@ -73,6 +73,11 @@ class Branch:
         return max(self.snapshots, default=0)
 
     @property
+    def has_holes(self) -> bool:
+        """After a rollback to an old tag, a fast-forward to a branch that began later leaves numbers that nobody has."""
+        return len(self.snapshots) < self.latest - min(self.snapshots, default=1) + 1
+
+    @property
     def rows(self) -> Rows:
         return self.snapshots[self.latest].rows if self.snapshots else ()
 
@@ -96,7 +101,9 @@ class Branch:
         self.snapshots = {n: one for n, one in self.snapshots.items() if n < number} | {number: version}
         self.tags = {name: held for name, held in self.tags.items() if held[0] <= number}
 
-    def expire(self, *, retain_min: int, retain_max: int, everything_is_old: bool, limit: int = EXPIRE_LIMIT) -> list[int]:
+    def expire(
+        self, *, retain_min: int, retain_max: int, everything_is_old: bool, limit: int = EXPIRE_LIMIT
+    ) -> list[int]:
         """Let a prefix go; gives the numbers of what went."""
         if not self.snapshots:
             return []
@@ -134,7 +141,7 @@ class Branch:
             return None
         found = []
         for branch in (self, other):
-            since = [n for n in range(parted + 1, branch.latest + 1)]
+            since = list(range(parted + 1, branch.latest + 1))
             if any(n not in branch.snapshots or branch.snapshots[n].kind != "APPEND" for n in since):
                 return None
             found.append(frozenset().union(*(branch.snapshots[n].added for n in since)))

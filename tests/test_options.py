@@ -367,7 +367,6 @@ REFUSED = [
     ("chain-table.enabled", "true", False),
     ("scan.mode", "incremental", False),
     ("scan.watermark", "0", False),
-    ("incremental-between", "1,2", False),
     ("global-index.external-path", "s3://b/i", False),
     ("blob-field", "picture", False),
     ("query-auth.enabled", "true", False),

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, OptionError, UnsupportedError, unknown_name
 from lakebed.format.ddl import to_columns
@@ -26,6 +26,9 @@ from lakebed.options import check_new, normalise, parse_duration, parse_size
 from lakebed.storage import LocalStorage, Storage
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _DATABASE_SUFFIX: Final = ".db"
 _BRANCH_MARK: Final = "branch_"
@@ -105,8 +108,11 @@ def _check_plain(name: str, what: str, text: str) -> None:
 class Lake:
     """A warehouse. Open one with :func:`lakebed.connect`."""
 
-    def __init__(self, warehouse: str, storage: Storage, options: Mapping[str, object]) -> None:
+    def __init__(
+        self, warehouse: str, storage: Storage, options: Mapping[str, object], spark: SparkSession | None = None
+    ) -> None:
         self._warehouse = warehouse
+        self._spark = spark
         self._storage = storage
         self._options = normalise(options)
         for name in self._options:
@@ -121,6 +127,15 @@ class Lake:
     def warehouse(self) -> str:
         """Where it is."""
         return self._warehouse
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session: the one given to ``connect``, else the active one, else a local one that is started now."""
+        if self._spark is None:
+            from lakebed.spark.session import get_session  # noqa: PLC0415 - Spark is optional
+
+            self._spark = get_session()
+        return self._spark
 
     def __repr__(self) -> str:
         return f"<Lake {self._warehouse}>"
@@ -215,9 +230,9 @@ class Lake:
         if not store.schemas.ids():
             self._check_nothing_left(store)
             if store.schemas.create(made):
-                return Table(store)
+                return Table(store, self._spark)
         if ignore_if_exists:
-            return Table(store)
+            return Table(store, self._spark)
         raise AlreadyExistsError(f"table {parsed} already exists; open it with table({name!r})")
 
     def _check_nothing_left(self, store: TableStore) -> None:
@@ -253,7 +268,7 @@ class Lake:
         if given:
             check_overlay(given, store.schema(), f"table {parsed}")
             store = store.with_options(given)
-        return Table(store) if parsed.system is None else SystemTable(store, parsed.system)
+        return Table(store, self._spark) if parsed.system is None else SystemTable(store, parsed.system)
 
     def drop_table(self, name: str, *, ignore_if_missing: bool = False) -> None:
         """Remove a table with all its snapshots, branches and files."""
@@ -291,7 +306,7 @@ class Lake:
         if target.schemas.ids():
             raise AlreadyExistsError(f"table {new} already exists")
         self._storage.rename_folder(old.paths.root, target.paths.root)
-        return Table(self._store(new))
+        return Table(self._store(new), self._spark)
 
     def _store(self, name: TableName) -> TableStore:
         paths = TablePaths(f"{self._database_path(name.database)}/{name.table}")
@@ -305,8 +320,16 @@ class Lake:
         return store
 
 
-def connect(warehouse: str | os.PathLike[str], *, options: Mapping[str, object] | None = None) -> Lake:
+def connect(
+    warehouse: str | os.PathLike[str],
+    *,
+    spark: SparkSession | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Lake:
     """Open a warehouse: a folder that holds databases and tables. It is made if it is not there.
+
+    With a Spark session compactions run on it. Reads and writes of Spark DataFrames do so in any case, in the session of
+    the frame or in ``lake.spark``; all else runs in this process.
 
     >>> import lakebed, tempfile
     >>> lake = lakebed.connect(tempfile.mkdtemp())
@@ -322,4 +345,4 @@ def connect(warehouse: str | os.PathLike[str], *, options: Mapping[str, object] 
     if os.path.exists(path) and not os.path.isdir(path):  # noqa: PTH110, PTH112
         raise LakebedError(f"cannot open {path}: it is a file, not a folder")
     storage.make_folder(path)
-    return Lake(path, storage, options or {})
+    return Lake(path, storage, options or {}, spark)

@@ -78,7 +78,6 @@ TIME, ENUM, TEXT, LIST, MAP = Kind.TIME, Kind.ENUM, Kind.TEXT, Kind.LIST, Kind.M
 
 _PK: Final = "Lakebed does not support it yet; leave it out, or work on this table with Apache Paimon"
 _CHAIN: Final = "Lakebed does not support chain tables yet; leave it out, or read this table with Apache Paimon"
-_INCREMENTAL: Final = "Lakebed does not read increments yet; leave it out, or read this table with Apache Paimon"
 _SCAN: Final = "Lakebed does not scan by it yet; use scan.snapshot-id, scan.tag-name or scan.timestamp-millis"
 _ROW_IDS: Final = "Lakebed does not assign row ids yet; leave it out, or work on this table with Apache Paimon"
 _TYPES: Final = "Lakebed does not support this column type; leave it out, or work on this table with Apache Paimon"
@@ -300,11 +299,11 @@ _READING: Final = (
     Option("scan.fallback-branch", HONOURED, TEXT, None, "Branch that supplies partitions which this one does not have."),
     Option("scan.primary-branch", HONOURED, TEXT, None, "Branch whose partitions are preferred over this one's."),
     Option("scan.fallback-branch.read-fail-fast", KEPT, BOOL, "false", "Whether an error in the fallback branch ends the read."),
-    Option("incremental-between", REFUSED, TEXT, None, "Reads what changed between two snapshots or tags.", _INCREMENTAL),
-    Option("incremental-between-timestamp", REFUSED, TEXT, None, "Reads what changed between two times.", _INCREMENTAL),
-    Option("incremental-to-auto-tag", REFUSED, TEXT, None, "Reads what changed from the automatic tag before this one to it.", _INCREMENTAL),
-    Option("incremental-between-scan-mode", KEPT, ENUM, "auto", "Which files such a read looks at.", values=("auto", "delta", "changelog", "diff")),
-    Option("incremental-between-tag-to-snapshot", KEPT, BOOL, "false", "Whether tags stand for their snapshots in such a read."),
+    Option("incremental-between", HONOURED, TEXT, None, "Reads what changed between two snapshots or tags, such as 3,5: after the first, up to the second."),
+    Option("incremental-between-timestamp", HONOURED, TEXT, None, "Reads what changed between two times, in milliseconds since 1970 or local."),
+    Option("incremental-to-auto-tag", HONOURED, TEXT, None, "Reads what changed from the automatic tag before this one to it."),
+    Option("incremental-between-scan-mode", HONOURED, ENUM, "auto", "What such a read looks at: what appends wrote, the changelog, or the difference of the two states; auto: the changelog if there is one, else what appends wrote.", values=("auto", "delta", "changelog", "diff")),
+    Option("incremental-between-tag-to-snapshot", HONOURED, BOOL, "false", "Whether tags stand for their snapshots in such a read; else the states of two tags are compared."),
     Option("deletion-vectors.enabled", HONOURED, BOOL, "false", "Marks deleted rows in index files; reads leave them out."),
     Option("deletion-vectors.bitmap64", HONOURED, BOOL, "false", "Whether other engines write the marks in the form that Iceberg shares; Lakebed reads both forms and writes the smaller one."),
     Option("deletion-vectors.merge-on-read", HONOURED, BOOL, "false", "Whether reads of primary-key tables with such marks see files that are not compacted yet."),

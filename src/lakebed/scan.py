@@ -21,6 +21,8 @@ from lakebed.format.snapshot import Snapshot
 from lakebed.format.types import field_to_arrow
 from lakebed.metadata.scan import PruneStep
 from lakebed.metadata.store import TableStore
+from lakebed.operations.incremental import IncrementalRead, Part
+from lakebed.operations.interval import Interval
 from lakebed.operations.read import BranchRead, parts_of
 from lakebed.rows.aggregates import count, min_max
 from lakebed.rows.read import data_file_paths
@@ -45,6 +47,7 @@ class Plan:
     where: str | None
     files: pa.Table
     steps: tuple[PruneStep, ...]
+    interval: Interval | None = None
 
     @property
     def file_count(self) -> int:
@@ -61,7 +64,8 @@ class Plan:
 
     def __str__(self) -> str:
         at = "no snapshot yet" if self.snapshot is None else f"snapshot {self.snapshot.id}"
-        lines = [f"scan of {self.table} at {at}", f"  columns: {', '.join(self.columns)}"]
+        head = f"scan of {self.table} at {at}" if self.interval is None else f"scan of {self.table}: {self.interval}"
+        lines = [head, f"  columns: {', '.join(self.columns)}"]
         if self.where is not None:
             lines.append(f"  where: {self.where}")
         lines += [f"  {step}" for step in self.steps]
@@ -72,7 +76,7 @@ class Plan:
 
 
 class Scan:
-    """One read of one version of a table. Make it with :meth:`lakebed.Table.scan`."""
+    """One read of one version of a table, or of what changed between two. Make it with :meth:`lakebed.Table.scan`."""
 
     def __init__(
         self,
@@ -83,8 +87,10 @@ class Scan:
         snapshot: Snapshot | None,
         schema: TableSchema,
         time_travel: bool = False,
+        interval: Interval | None = None,
     ) -> None:
         self._store = store
+        self._interval = interval
         self._time_travel = time_travel
         self._snapshot = snapshot
         self._schema = schema
@@ -109,8 +115,10 @@ class Scan:
         return pa.schema([field_to_arrow(column) for column in self._columns])
 
     @cached_property
-    def parts(self) -> tuple[BranchRead, ...]:
+    def parts(self) -> tuple[Part, ...]:
         """What is read of which branch; mostly one part."""
+        if self._interval is not None:
+            return (IncrementalRead(self._store, self._schema, self._interval, self._columns, self._predicate),)
         whole = BranchRead(self._store, self._schema, self._snapshot, self._columns, self._predicate)
         return parts_of(whole, time_travel=self._time_travel)
 
@@ -120,7 +128,7 @@ class Scan:
         text = None if self._predicate is None else pred.to_text(self._predicate)
         names = tuple(column.name for column in self._columns)
         steps = tuple(step for part in self.parts for step in part.result.steps)
-        return Plan(self._store.name, self._snapshot, names, text, files, steps)
+        return Plan(self._store.name, self._snapshot, names, text, files, steps, self._interval)
 
     def explain(self) -> str:
         """The plan as text: what each step kept, and what is left to read."""
@@ -176,7 +184,7 @@ class Scan:
         return least.as_py(), greatest.as_py()
 
 
-def _files_of(part: BranchRead) -> pa.Table:
+def _files_of(part: Part) -> pa.Table:
     entries = part.result.entries
     return pa.table(
         {

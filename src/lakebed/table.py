@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from lakebed.errors import (
     OptionError,
     SchemaError,
+    UnsupportedError,
 )
 from lakebed.format.evolution import AddColumn, SetOption, UpdateColumnType, apply_changes
 from lakebed.format.evolution import Change as SchemaChange
@@ -24,6 +26,8 @@ from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compact as compact_table
 from lakebed.operations.compact_append import compact_append_table
 from lakebed.operations.delete import delete_from_append_table, delete_from_keyed_table
+from lakebed.operations.engine import IN_PROCESS, Engine
+from lakebed.operations.interval import Interval, find_interval, interval_of_options
 from lakebed.operations.maintain import after_commit
 from lakebed.operations.overwrite import drop as drop_rows
 from lakebed.operations.overwrite import overwrite as overwrite_rows
@@ -34,6 +38,10 @@ from lakebed.operations.write import write as write_rows
 from lakebed.options import TableOptions, check_existing, check_new, normalise
 from lakebed.rows.where import parse_where
 from lakebed.scan import Scan, find_snapshot
+from lakebed.spark.session import is_spark_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _BRANCH_OPTIONS: Final = ("scan.fallback-branch", "scan.primary-branch")
 
@@ -41,8 +49,9 @@ _BRANCH_OPTIONS: Final = ("scan.fallback-branch", "scan.primary-branch")
 class Table(Maintenance):
     """A Paimon table, or one branch of it. Get one with ``lake.table("db.t")``."""
 
-    def __init__(self, store: TableStore) -> None:
+    def __init__(self, store: TableStore, spark: SparkSession | None = None) -> None:
         self._store = store
+        self._spark = spark
         store.schema()  # a table that is not there fails here, not later
 
     # ---------------------------------------------------------------------------------------------- what it is
@@ -97,13 +106,26 @@ class Table(Maintenance):
         version: int | str | None = None,
         timestamp: Any = None,
         tag: str | None = None,
+        since: int | str | dt.datetime | None = None,
+        until: int | str | dt.datetime | None = None,
+        mode: str = "auto",
     ) -> Scan:
         """Describe a read: some columns, the rows that satisfy a SQL expression, at some version.
 
         ``version`` is a snapshot id or a tag, ``timestamp`` epoch milliseconds, a datetime or ISO text. Nothing is read
         until the scan is asked for rows.
+
+        With ``since`` only what changed is read: after that snapshot (0: from the beginning), tag or moment, up to and
+        including ``until`` (else the latest). ``mode`` says how: "delta" gives the rows that appends and upserts wrote,
+        "changelog" the rows of the table's changelog, "diff" the rows of the later state that the earlier one did not have;
+        "auto" takes "diff" between two tags, else the changelog if the table writes one, else "delta".
         """
         self._checked_schema(writing=False)
+        interval = self._changes(version, timestamp, tag, since, until, mode)
+        if interval is not None:
+            return Scan(
+                self._store, columns=columns, where=where, snapshot=interval.end, schema=self.schema, interval=interval
+            )
         version, timestamp, tag = self._travel(version, timestamp, tag)
         snapshot = find_snapshot(self._store, version=version, timestamp=timestamp, tag=tag)
         travelled = version is not None or timestamp is not None or tag is not None
@@ -118,6 +140,29 @@ class Table(Maintenance):
         own_version = options.get("scan.snapshot-id") or options.get("scan.version")
         own_timestamp = options.get("scan.timestamp-millis") or options.get("scan.timestamp")
         return own_version, own_timestamp, options.get("scan.tag-name")
+
+    def _changes(self, version: Any, timestamp: Any, tag: Any, since: Any, until: Any, mode: str) -> Interval | None:
+        """What changes are asked for, in the call or by the table's own options; ``None``: none, but a state."""
+        travels = version is not None or timestamp is not None or tag is not None
+        if since is not None or until is not None or mode != "auto":
+            if travels:
+                raise OptionError("since=, until= and mode= read changes; leave out version=, timestamp= and tag=")
+            interval: Interval | None = find_interval(self._store, since, until, mode)
+        else:
+            interval = None if travels else interval_of_options(self._store, TableOptions(self.options))
+            if interval is not None and any(part is not None for part in self._travel(None, None, None)):
+                raise OptionError(f"table {self.name}: options ask for changes and for a version; unset one of them")
+        if interval is not None:
+            self._check_one_branch()
+        return interval
+
+    def _check_one_branch(self) -> None:
+        for name in _BRANCH_OPTIONS:
+            if self.options.get(name) not in {None, "", self.branch_name}:
+                raise UnsupportedError(
+                    f"table {self.name} is read together with another branch (option {name!r}), which has a history of its "
+                    f"own; to read changes open the table with options={{{name!r}: {self.branch_name!r}}}"
+                )
 
     def latest_snapshot(self) -> Snapshot | None:
         """The newest snapshot, ``None`` if nothing was committed yet."""
@@ -148,7 +193,7 @@ class Table(Maintenance):
         """
         schema = self._checked_schema(writing=True)
         who = Identity.of(schema, commit_user, commit_identifier)
-        return self._tidied(write_rows(self._store, data, row_kind=row_kind, who=who))
+        return self._tidied(write_rows(self._store, data, row_kind=row_kind, who=who, engine=_engine_for(data)))
 
     def overwrite(self, data: Any, partition: Mapping[str, Any] | None = None) -> Snapshot | None:
         """Replace rows by others.
@@ -158,7 +203,8 @@ class Table(Maintenance):
         ``dynamic-partition-overwrite`` is false), any other table is replaced whole.
         """
         schema = self._checked_schema(writing=True)
-        return self._tidied(overwrite_rows(self._store, data, partition, Identity.of(schema)))
+        made = overwrite_rows(self._store, data, partition, Identity.of(schema), engine=_engine_for(data))
+        return self._tidied(made)
 
     def delete(self, where: str) -> Snapshot | None:
         """Delete the rows that satisfy a SQL expression; ``None`` if none does.
@@ -185,18 +231,25 @@ class Table(Maintenance):
         return self._tidied(drop_rows(self._store, partition, Identity.of(schema)))
 
     def compact(
-        self, *, full: bool = False, where: str | None = None, report: Callable[[int, int], None] | None = None
+        self,
+        *,
+        full: bool = False,
+        where: str | None = None,
+        report: Callable[[int, int], None] | None = None,
+        spark: SparkSession | None = None,
     ) -> Snapshot | None:
         """Merge files where there are too many, or all that can be merged if ``full``.
 
         Primary-key tables merge the sorted runs of a bucket, append tables pack small files. ``where`` is a SQL expression
-        over the partition columns. ``report`` is called with the number of buckets (or packs) done and of all. Gives the
-        new snapshot, ``None`` if there was nothing to do.
+        over the partition columns. ``report`` is called with the number of buckets (or packs) done and of all. With a
+        Spark session, given here or to ``connect``, tasks do the work. Gives the new snapshot, ``None`` if there was
+        nothing to do.
         """
         schema = self._checked_schema(writing=True)
         node = None if where is None else parse_where(where, schema.partition_fields)
         run = compact_table if schema.primary_keys else compact_append_table
-        return self._tidied(run(self._store, full=full, where=node, report=report))
+        engine = _engine_of(spark or self._spark)
+        return self._tidied(run(self._store, full=full, where=node, report=report, engine=engine))
 
     # ----------------------------------------------------------------------------------------------- changing
 
@@ -227,7 +280,7 @@ class Table(Maintenance):
 
     def branch(self, name: str) -> Table:
         """The same table on another branch."""
-        return Table(self._store.on_branch(name))
+        return Table(self._store.on_branch(name), self._spark)
 
     def create_branch(
         self, name: str, *, tag: str | None = None, snapshot: int | None = None, ignore_if_exists: bool = False
@@ -250,6 +303,19 @@ class Table(Maintenance):
         check_existing(schema.options, where=f"table {self.name}", writing=writing)
         check_keyed(schema, f"table {self.name}")
         return schema
+
+
+def _engine_for(data: Any) -> Engine:
+    """Where data is written: the rows of a Spark DataFrame on Spark, all others in this process."""
+    return _engine_of(data.sparkSession) if is_spark_frame(data) else IN_PROCESS
+
+
+def _engine_of(spark: SparkSession | None) -> Engine:
+    if spark is None:
+        return IN_PROCESS
+    from lakebed.spark.engine import OnSpark  # noqa: PLC0415 - Spark is optional
+
+    return OnSpark(spark)
 
 
 def _checked(change: object) -> SchemaChange:

@@ -14,8 +14,10 @@ from __future__ import annotations
 import enum
 import errno
 import os
+import random
 import signal
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -126,6 +128,19 @@ def _refuse(name: str, path: str) -> NoReturn:
 
 def _refuse_arrow(path: str) -> NoReturn:
     raise OSError(errno.EIO, "made to fail", path)
+
+
+class Delayed(Wrapped):
+    """A storage that is slow at random before it changes something: what is rare between processes becomes common."""
+
+    def __init__(self, seed: int, longest: float = 0.02) -> None:
+        super().__init__()
+        self._dice, self._longest = random.Random(seed), longest
+
+    def call(self, name: str, path: str, run: Callable[[], Any]) -> Any:  # noqa: ARG002 - as above
+        if name in CHANGES:
+            time.sleep(self._dice.uniform(0, self._longest))
+        return run()
 
 
 # ------------------------------------------------------------------------------------------------------ Arrow's files

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from lakebed import connect
 from lakebed.errors import CommitOutcomeUnknownError
 
 EVERYTHING = os.environ.get("LAKEBED_FAULTS") == "all"
+RANDOM_PART = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 KILLED = CommitOutcomeUnknownError("nobody lived to tell")
 EACH_OPERATION = pytest.mark.parametrize(
     ("case", "name"), [(name, name) for name in OPERATIONS], indirect=["case"], ids=OPERATIONS
@@ -74,6 +77,15 @@ class Case:
     steps: list[str]
     before: State
     after: State
+    seen: set[Any] = field(default_factory=set)
+
+    def is_new(self, warehouse: Path, error: Exception | None) -> bool:
+        """Whether an end of this kind has not been looked at yet: the same files but for random parts of their names."""
+        shape = Counter(RANDOM_PART.sub("*", name) for name in disk_of(warehouse))
+        end = (type(error), frozenset(shape.items()))
+        new = end not in self.seen
+        self.seen.add(end)
+        return new
 
     def check(self, warehouse: Path, error: Exception | None) -> None:
         """Look whether a warehouse is as it must be after the operation ended with this."""
@@ -122,7 +134,9 @@ def test_a_fault_at_every_step(case: Case, name: str, tmp_path: Path, tried: Cal
         warehouse = copy_of(case.start, tmp_path / str(number))
         error = attempt(case.operation, warehouse, faulty)
         with told(f"{name} that {fault.value} at step {at} ({faulty.hit}) ended with {error!r}"):
-            case.check(warehouse, error)
+            # Most steps only look: failing there ends in one of few ways.
+            if EVERYTHING or fault is not Fault.BEFORE or case.is_new(warehouse, error):
+                case.check(warehouse, error)
         if faulty.hit is not None:  # an operation with threads may take fewer steps at times
             tried(name, fault.value)
         shutil.rmtree(warehouse)

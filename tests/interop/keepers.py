@@ -23,7 +23,9 @@ class Keeper(Protocol):
     name: str
 
     def compact_manifests(self) -> None: ...
-    def expire(self, retain: int, **more: Any) -> None: ...
+    def expire(
+        self, retain: int, retain_max: int | None = None, max_deletes: int | None = None, hours: int = 0
+    ) -> None: ...
     def orphans(self) -> list[str]: ...
     def rollback(self, snapshot: int) -> None: ...
     def rollback_to_tag(self, tag: str) -> None: ...
@@ -57,8 +59,10 @@ class JavaKeeper:
     def compact_manifests(self) -> None:
         self._call("compact_manifest")
 
-    def expire(self, retain: int, **more: Any) -> None:
-        self._call("expire_snapshots", retain=retain, **more)
+    def expire(
+        self, retain: int, retain_max: int | None = None, max_deletes: int | None = None, hours: int = 0
+    ) -> None:
+        self._call("expire_snapshots", retain=retain, retain_max=retain_max, max_deletes=max_deletes, hours=hours)
 
     def orphans(self) -> list[str]:
         found: list[str] = self._call("remove_orphan_files", older_than_millis=now_millis() + 60_000)

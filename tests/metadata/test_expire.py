@@ -17,9 +17,10 @@ from tests.metadata.stores import Failing, Interrupted, Logged, commit_files, ne
 
 from lakebed.errors import LakebedError, OptionError, StorageError, UnsupportedError
 from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
-from lakebed.format.manifest import ADD, DELETE, as_deletes
+from lakebed.format.manifest import ADD, DELETE, NO_ENTRIES, as_deletes
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit import Change, Commit, commit
+from lakebed.metadata.compact_manifests import compact_manifests
 from lakebed.metadata.consumers import reset_consumer
 from lakebed.metadata.expire import Retention, expire_snapshots, first_kept, range_to_expire, retention
 from lakebed.metadata.orphans import remove_orphan_files
@@ -245,6 +246,26 @@ def test_snapshots_with_another_past_keep_their_files(store: TableStore) -> None
     assert names_on_disk(store) == {"data-1", "data-b2", "data-b3"}
     manifests = {path for path in files_on_disk(store) - needed_files(store) if "/manifest/" in path}
     assert len(manifests) == 2  # the lists of the branch's second snapshot, which went with the branch
+
+
+@pytest.mark.parametrize(("limit", "left"), [(1, [7, 8]), (5, [7, 8]), (6, [8])])
+def test_a_hole_that_a_fast_forward_left_is_no_obstacle(store: TableStore, limit: int, left: list[int]) -> None:
+    for number in range(1, 9):
+        add(store, f"data-{number}")
+    for number in (1, *range(3, 7)):
+        store.storage.delete(store.paths.snapshot(number))
+    gone = expire(store, 1, max_deletes=limit).snapshots
+    assert gone == tuple(number for number in (2, 7) if number not in left)
+    assert store.snapshots.ids() == left
+    assert store.storage.read(store.paths.earliest_hint) == str(left[0]).encode()
+
+
+def test_manifests_that_cancel_out_go_too(store: TableStore) -> None:
+    add(store, "data-1")
+    change(store, CommitKind.OVERWRITE, NO_ENTRIES, adds("data-1"))
+    assert compact_manifests(store).after.manifests == 0
+    assert expire(store, 1).snapshots == (1, 2)
+    assert files_on_disk(store) == needed_files(store)
 
 
 def test_a_tag_keeps_its_files_and_its_lists(store: TableStore) -> None:

@@ -16,7 +16,8 @@ from multiprocessing.synchronize import Barrier
 from typing import Any
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["lakebed.lake"])  # "lakebed" alone imports next to nothing
+# "lakebed" alone imports next to nothing; Arrow imports pandas when it meets the first list.
+_CONTEXT.set_forkserver_preload(["lakebed.lake", "pandas"])
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 

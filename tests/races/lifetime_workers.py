@@ -7,8 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
+from tests.faults.storage import Delayed
 
-from lakebed import AlreadyExistsError, LakebedError, NotFoundError, Table, connect
+from lakebed import AlreadyExistsError, Lake, LakebedError, NotFoundError, Table, connect
 
 TABLE = "db.t"
 
@@ -54,7 +55,7 @@ def drop_and_create(warehouse: str, lives: int, options: dict[str, str], key: li
 
 def write_to_any_life(warehouse: str, first: int) -> tuple[list[tuple[int, int]], Counter[str], list[str]]:
     """Write rows to whatever table has the name; gives the rows acknowledged, the ends of lives seen, and what failed."""
-    lake = connect(warehouse)
+    lake = Lake(warehouse, Delayed(first, 0.005), {})
     acknowledged, ended, failed = [], Counter[str](), []
     number = first
     while not is_over(warehouse):

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from tests.faults.storage import Delayed
 
-from lakebed import AlreadyExistsError, CommitConflictError, LakebedError, NotFoundError, Table, connect
+from lakebed import AlreadyExistsError, CommitConflictError, Lake, LakebedError, NotFoundError, Table, connect
 
 TABLE = "db.t"
+ENOUGH = 12  # tags or branches; each makes the next expiry look at more
 Outcome = tuple[int, int, list[str]]
 """How often something was done, how often in vain, and what failed that must not."""
 
@@ -26,8 +28,8 @@ def rows_of(table: Table, **at: Any) -> list[int]:
 
 
 def write(warehouse: str, first: int, count: int) -> tuple[list[int], list[str]]:
-    """Append one row at a time; gives the rows acknowledged and what failed."""
-    table = _open(warehouse)
+    """Append one row at a time, on a slow disk; gives the rows acknowledged and what failed."""
+    table = Lake(warehouse, Delayed(first), {}).table(TABLE)
     acknowledged, failed = [], []
     for number in range(first, first + count):
         try:
@@ -89,6 +91,8 @@ def tag(warehouse: str, writers: int) -> tuple[dict[str, int], list[str]]:
     made: dict[str, int] = {}
 
     def act() -> None:
+        if len(made) == ENOUGH:
+            return
         oldest = table.snapshots()[0]
         name = f"t{len(made)}"
         table.create_tag(name, snapshot=oldest.id)
@@ -104,6 +108,8 @@ def branch(warehouse: str, writers: int) -> tuple[dict[str, int], list[str]]:
     made: dict[str, int] = {}
 
     def act() -> None:
+        if len(made) == ENOUGH:
+            return
         oldest = table.snapshots()[0]
         name = f"b{len(made)}"
         table.create_branch(name, snapshot=oldest.id)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.metadata.stores import new_store
 
 from lakebed.metadata.store import TableStore
 from lakebed.spark.session import get_session
-from tests.metadata.stores import new_store
 
 HERE = Path(__file__).parent
 

@@ -29,13 +29,19 @@ def changed(table: Callable[..., Table]) -> Table:
     return made
 
 
+def part_of(made: Table, where: str | None = None) -> BranchRead:
+    (part,) = made.scan(where=where).parts
+    assert isinstance(part, BranchRead)
+    return part
+
+
 def on_spark(spark: Any, part: BranchRead) -> BranchRead:
     return replace(part, read_manifests=ManifestJob(spark, job_files=1))
 
 
 def test_plans_are_the_same(spark: Any, changed: Table) -> None:
     for where in CONDITIONS:
-        (part,) = changed.scan(where=where).parts
+        part = part_of(changed, where)
         assert on_spark(spark, part).result.entries.equals(part.result.entries), where
 
 
@@ -45,25 +51,24 @@ def test_levels_and_buckets_of_keyed_tables(spark: Any, table: Callable[..., Tab
     for number in range(3):
         made.write([{"k": key, "v": number} for key in range(number, number + 9)])
     for where in (None, "k = 4", "v = 1"):
-        (part,) = made.scan(where=where).parts
+        part = part_of(made, where)
         assert on_spark(spark, part).result.entries.equals(part.result.entries), where
 
 
 def test_small_tables_are_planned_in_process(changed: Table) -> None:
-    (part,) = changed.scan().parts
+    part = part_of(changed)
     assert planned_on(None, part).result.entries.equals(part.result.entries), "no session was needed"
 
 
 def test_a_plan_that_is_there_is_not_made_again(changed: Table) -> None:
-    (part,) = changed.scan().parts
+    part = part_of(changed)
     assert planned_on(None, part) is not part
     assert len(part.result.entries)
     assert planned_on(None, part) is part
 
 
 def test_a_manifest_that_is_gone_is_named(spark: Any, changed: Table) -> None:
-    scan = changed.scan()
-    (part,) = scan.parts
+    part = part_of(changed)
     assert part.snapshot is not None
     gone = part.store.manifests.base_and_delta(part.snapshot)[0].file_name
     Path(part.store.paths.manifest(gone)).unlink()
@@ -73,7 +78,7 @@ def test_a_manifest_that_is_gone_is_named(spark: Any, changed: Table) -> None:
 
 
 def test_manifests_are_packed_in_order(changed: Table) -> None:
-    (part,) = changed.scan().parts
+    part = part_of(changed)
     assert part.snapshot is not None
     metas = part.store.manifests.base_and_delta(part.snapshot)
     large = [replace(metas[0], file_name=f"m{i}", file_size=3 * 1024 * 1024) for i in range(8)]

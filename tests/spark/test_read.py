@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from pyspark.errors import PythonException
 
 from lakebed import Scan, Table
-from lakebed.changes import AddColumn, DropColumn, RenameColumn, UpdateColumnType
+from lakebed.changes import AddColumn, DropColumn, RenameColumn, SetOption, UpdateColumnType
 from lakebed.errors import NotFoundError
 from lakebed.rows.read import data_file_paths
 from lakebed.spark.columns import spark_arrow_schema, spark_batches
@@ -393,6 +394,20 @@ def test_a_bucket_larger_than_the_budget(spark: Any, table: Callable[..., Table]
     size = made.scan().plan().byte_count
     check(spark, made.scan(), merge_budget=size // 4)
     check(spark, made.scan(["v"], where="v = 1"), merge_budget=1)
+
+
+def test_a_table_over_two_branches(spark: Any, table: Callable[..., Table]) -> None:
+    made = table("dt STRING, id INT, v STRING", partition_by=["dt"])
+    root = Path(made.path)
+    (root / "branch/branch-dev").mkdir(parents=True)
+    shutil.copytree(root / "schema", root / "branch/branch-dev/schema")
+    made.write([{"dt": "a", "id": 1, "v": "main"}, {"dt": "b", "id": 2, "v": "main"}])
+    made.branch("dev").write([{"dt": day, "id": 3, "v": "dev"} for day in "bc"])
+    made.alter(SetOption("scan.fallback-branch", "dev"))
+    frame = made.scan().to_spark(spark)
+    assert sorted(map(tuple, frame.collect())) == [("a", 1, "main"), ("b", 2, "main"), ("c", 3, "dev")]
+    assert made.scan().count() == 3
+    assert made.scan().min_max("id") == (1, 3)
 
 
 # ----------------------------------------------------------------------------------------------------------- failures

@@ -28,15 +28,15 @@ _NET: Final = ("kind", "file_name", "level", "bucket")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How a snapshot follows the one before: on its files or not, and with which manifests that are in neither list."""
+    """How a snapshot follows the one before: on its files or not, and with which manifests that are in neither list.
+
+    ``is_plain``: the base list names just the manifests of the two lists before it. A merge in which everything cancels out
+    is not plain, though no manifest appears.
+    """
 
     continues: bool
     appeared: tuple[ManifestMeta, ...] = ()
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the base list is the two lists before it, and nothing else."""
-        return self.continues and not self.appeared
+    is_plain: bool = False
 
 
 _BROKEN: Final = Link(continues=False)
@@ -67,13 +67,13 @@ def _compare(store: TableStore, lists: _Lists, before: Snapshot, after: Snapshot
     delta_schema, delta = lists.encoded(before.delta_manifest_list)
     next_schema, encoded = lists.encoded(after.base_manifest_list)
     if base_schema == delta_schema == next_schema and encoded == base + delta:
-        return Link(continues=True)
+        return Link(continues=True, is_plain=True)
     old = {meta.file_name: meta for meta in store.manifests.base_and_delta(before)}
     new = {meta.file_name: meta for meta in store.manifests.read_list(after.base_manifest_list)}
     appeared = [meta for name, meta in new.items() if name not in old]
     vanished = [meta for name, meta in old.items() if name not in new]
     if not appeared and not vanished:
-        return Link(continues=True)
+        return Link(continues=True, is_plain=True)
     same = _net(store, appeared).equals(_net(store, vanished))
     return Link(same, tuple(appeared) if same else ())
 

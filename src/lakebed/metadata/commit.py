@@ -16,7 +16,8 @@ What happens when other commits landed since this one was planned (rows: this co
 | ANALYZE   | rebase | rebase    | rebase  | rebase  |
 
 ``rebase``: lands as it is. ``check``: lands if every file that it deletes is still live, with the deletion vector that
-it had when this commit was planned, and no level gets overlapping files, else :class:`CommitConflictError`. ``replan``: its deletes are computed again from the new latest, so it lands and
+it had when this commit was planned, and no level gets overlapping files, else :class:`CommitConflictError`. A COMPACT that
+drops deletes of keys also fails if an APPEND brought rows to the same bucket that these may hide. ``replan``: its deletes are computed again from the new latest, so it lands and
 replaces what the other brought. REWRITE is an append that also deletes files (kind OVERWRITE on disk).
 
 Retries: appends never give up because others commit, unless ``commit.max-retries`` or ``commit.timeout`` is set on the
@@ -248,6 +249,8 @@ class _Attempts:
             conflicts.check_total_buckets(live, delta)
         if change.has_deletes:
             conflicts.check_deletes(live, delta)
+            if self._request.kind is CommitKind.COMPACT:
+                conflicts.check_dropped_deletes(live, delta)
             self._check_index(latest, live, change)
         keys = [self._schema.field(name).type for name in self._schema.trimmed_primary_key]
         conflicts.check_levels(live, delta, keys)

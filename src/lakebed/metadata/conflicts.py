@@ -95,6 +95,34 @@ def check_levels(live: pa.Table, delta: pa.Table, key_types: Sequence[DataType])
             )
 
 
+def check_dropped_deletes(live: pa.Table, delta: pa.Table) -> None:
+    """A compaction that drops deletes must have seen every row that these are for.
+
+    A writer that began earlier may commit rows with lower sequence numbers after the compaction was planned. The deletes hide
+    them; without the deletes they would come back.
+    """
+    where = ["partition", "bucket"]
+    gone = delta.filter(pc.equal(delta["kind"], DELETE))
+    with_deletes = gone.filter(pc.greater(gone["delete_row_count"], 0))
+    if not len(with_deletes):
+        return
+    added = delta.filter(pc.equal(delta["kind"], ADD))
+    kept = added.group_by(where).aggregate([("delete_row_count", "sum")]).rename_columns([*where, "kept"])
+    counts = with_deletes.group_by(where).aggregate([("delete_row_count", "sum"), ("max_sequence_number", "max")])
+    counts = counts.rename_columns([*where, "had", "last"]).join(kept, where)
+    dropped = counts.filter(pc.greater(counts["had"], pc.fill_null(counts["kept"], 0)))
+    unseen = live.filter(
+        pc.and_(pc.equal(live["level"], 0), pc.invert(pc.is_in(live["file_name"], gone["file_name"].combine_chunks())))
+    )
+    hidden = unseen.select([*where, "file_name", "min_sequence_number"]).join(dropped, where, join_type="inner")
+    hidden = hidden.filter(pc.less_equal(hidden["min_sequence_number"], hidden["last"]))
+    if len(hidden):
+        raise CommitConflictError(
+            f"this compaction drops deletes that may be for rows of {hidden['file_name'][0]}, which another commit brought "
+            "meanwhile. Nothing was committed; compact again"
+        )
+
+
 def _folded(entries: pa.Table) -> pa.Table:
     """Folded, where a file that comes twice is this commit's fault and not damage: what was live was folded before."""
     try:

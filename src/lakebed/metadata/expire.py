@@ -222,9 +222,11 @@ class _Going:
             for info in store.storage.list(store.paths.snapshots)
             if (number := id_of(info.name, SNAPSHOT_PREFIX)) is not None
         }
-        ids = sorted(number for number in sizes if begin <= number <= end)
+        # A fast-forward may leave a hole before the branch's first snapshot, and ``end`` may lie in it.
+        kept = min((number for number in sizes if number >= end), default=end)
+        ids = sorted(number for number in sizes if begin <= number <= kept)
         read = store.snapshots.read_many(ids)
-        if [snapshot.id for snapshot in read] != ids or not ids or ids[-1] != end:
+        if [snapshot.id for snapshot in read] != ids or len(ids) < 2 or ids[-1] != kept:
             raise NotFoundError(f"snapshots of table {store.name} went while they were looked at; try again")
         chain = links(store, read)
         candidates = _candidates(store, read, chain)

@@ -6,8 +6,6 @@ commit fails with a conflict and everything written is removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pyarrow as pa
 
@@ -18,6 +16,7 @@ from lakebed.metadata.commit import Commit, commit
 from lakebed.metadata.scan import live_entries, partition_mask
 from lakebed.metadata.small_files import SmallFilePolicy, pick_small_files
 from lakebed.metadata.store import TableStore
+from lakebed.operations.engine import IN_PROCESS, Engine, Report
 from lakebed.options import TableOptions
 from lakebed.rows.append_compact import AppendCompactor
 from lakebed.rows.data_file import FileLayout
@@ -29,7 +28,8 @@ def compact_append_table(
     *,
     full: bool,
     where: pred.Node | None = None,
-    report: Callable[[int, int], None] | None = None,
+    report: Report | None = None,
+    engine: Engine = IN_PROCESS,
 ) -> Snapshot | None:
     """Pack small files (all of them, if ``full``); gives the new snapshot, ``None`` if there was nothing to do."""
     latest = store.snapshots.latest()
@@ -51,12 +51,15 @@ def compact_append_table(
     )
     reader = FileReader(store, schema, schema.fields, None, deleted)
     compactor = AppendCompactor(FileLayout(store, schema, options), reader, index)
+    taken = [entries.take(pack) for pack in packs]
+    done = engine.rewrite(compactor, taken, report)
     try:
-        change = compactor.compact(entries, packs, report)
+        change = compactor.change(taken, done.parts)
         return commit(store, Commit(kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=latest.id))
     except CommitOutcomeUnknownError:
         raise
     except BaseException:
+        done.abort()
         compactor.abort()
         raise
 

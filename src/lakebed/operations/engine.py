@@ -17,6 +17,7 @@ from lakebed.format.manifest import NO_ENTRIES
 from lakebed.format.schema import TableSchema
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
+from lakebed.rows.append_compact import AppendCompactor
 from lakebed.rows.compact import BucketResult, BucketWork, Compactor
 from lakebed.rows.conform import open_batches
 from lakebed.rows.data_file import FileLayout
@@ -60,6 +61,14 @@ class Compacted:
     abort: Callable[[], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """The entries of what became of packs of files; ``abort`` removes what was written."""
+
+    parts: Sequence[pa.Table]
+    abort: Callable[[], None]
+
+
 class Engine(Protocol):
     """Runs kernels over rows or files."""
 
@@ -68,6 +77,9 @@ class Engine(Protocol):
 
     def compact(self, compactor: Compactor, works: Sequence[BucketWork], report: Report | None) -> Compacted:
         """Compact buckets; ``report`` is told the number of buckets done and of all."""
+
+    def rewrite(self, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None) -> Rewritten:
+        """Rewrite packs of files of an append table; ``report`` is told the number of packs done and of all."""
 
 
 class InProcess:
@@ -102,6 +114,19 @@ class InProcess:
             compactor.abort()
             raise
         return Compacted(done, compactor.abort)
+
+    def rewrite(self, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None) -> Rewritten:
+        parts: list[pa.Table] = []
+        try:
+            with ThreadPoolExecutor(compactor.threads) as pool:
+                for part in pool.map(compactor.rewrite, packs):
+                    parts.append(part)
+                    if report is not None:
+                        report(len(parts), len(packs))
+        except BaseException:
+            compactor.abort()
+            raise
+        return Rewritten(parts, compactor.abort)
 
 
 IN_PROCESS: Final = InProcess()

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ from lakebed.format.types import Field
 from lakebed.metadata.levels import by_bucket, level_files, sections
 from lakebed.metadata.scan import PruneStep, ReadManifests, ScanMode, ScanRequest, ScanResult, scan
 from lakebed.metadata.store import TableStore
+from lakebed.operations.compact import skips_level0
 from lakebed.operations.interval import Interval, Mode
 from lakebed.operations.read import BranchRead
 from lakebed.options import TableOptions
@@ -40,7 +41,7 @@ from lakebed.rows.keyed_merge import Source
 from lakebed.rows.keyed_read import KeyedReader, ReadJob
 from lakebed.rows.read import DeletedRows, FileReader
 
-Rows = npt.NDArray[np.int64]
+Rows: TypeAlias = npt.NDArray[np.int64]
 
 _SIDE: Final = "_SIDE"
 _LEVEL_BEFORE: Final = "_LEVEL_BEFORE"
@@ -134,10 +135,14 @@ class IncrementalRead:
         groups = _groups(entries, self.schema)
         kept = [rows for rows in groups if not same[rows].all()]
         rows = np.sort(np.concatenate(kept)) if kept else np.zeros(0, np.int64)
-        if not self.schema.primary_keys:  # rows of one file do not replace those of another
+        if not self.schema.primary_keys or skips_level0(self.schema):  # no file replaces rows of another
             rows = rows[~same[rows]]
         step = PruneStep("files of both states that differ", len(entries), len(rows))
         return ScanResult(entries.take(pa.array(rows)), (*before.steps, *after.steps, step))
+
+
+Part: TypeAlias = BranchRead | IncrementalRead
+"""What a scan consists of."""
 
 
 def _has_changes(snapshot: Snapshot, *, is_delta: bool) -> bool:
@@ -211,7 +216,8 @@ def _marks(deleted: DeletedRows, file: tuple[bytes, str]) -> object:
 
 def _is_same(entries: pa.Table, marked: Sequence[str]) -> npt.NDArray[np.bool_]:
     in_both = np.asarray(entries[_SIDE]) == _BEFORE | _AFTER
-    return in_both & ~np.asarray(pc.is_in(_column(entries, "file_name"), value_set=pa.array(marked, pa.string())))
+    is_marked = pc.is_in(_column(entries, "file_name"), value_set=pa.array(marked, pa.string()))
+    return np.asarray(in_both & ~np.asarray(is_marked))
 
 
 def _groups(entries: pa.Table, schema: TableSchema) -> list[Rows]:
@@ -259,7 +265,9 @@ class DifferenceReader(KeyedReader):
             else:
                 jobs.append(ReadJob(tuple(sources[row] for row in rows), tuple(rows.tolist()), merge=True))
         if alone:
-            jobs.append(ReadJob(tuple(_plain(sources[row]) for row in sorted(alone)), tuple(sorted(alone)), merge=False))
+            jobs.append(
+                ReadJob(tuple(_plain(sources[row]) for row in sorted(alone)), tuple(sorted(alone)), merge=False)
+            )
         return jobs
 
     def _run(self, entries: pa.Table, job: ReadJob) -> Iterator[pa.Table]:

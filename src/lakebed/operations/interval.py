@@ -63,7 +63,7 @@ class Interval:
         there = {snapshot.id for snapshot in found}
         gone = [number for number in range(self.after + 1, self.end.id + 1) if number not in there]
         if gone:
-            raise NotFoundError(_expired(store, gone, self.after, self.end.id))
+            raise NotFoundError(_expired(store, gone, self.mode))
         return found
 
     def __str__(self) -> str:
@@ -87,7 +87,9 @@ def find_interval(store: TableStore, since: Any, until: Any, mode: str) -> Inter
     """The interval from ``since`` (not included) to ``until`` (included; ``None``: the latest snapshot)."""
     asked = _mode(mode)
     if since is None:
-        raise OptionError("an incremental read needs since=: a snapshot id (0: from the beginning), a tag or a datetime")
+        raise OptionError(
+            "an incremental read needs since=: a snapshot id (0: from the beginning), a tag or a datetime"
+        )
     if isinstance(since, dt.datetime) and isinstance(until, dt.datetime) and _millis(since) > _millis(until):
         raise OptionError(f"since={since} is later than until={until}; give the earlier moment first")
     first, last = _point(store, since, "since"), _last_point(store, until)
@@ -148,7 +150,9 @@ def _point(store: TableStore, value: Any, what: str) -> _Point:
     if isinstance(value, bool) or not isinstance(value, int):
         raise OptionError(f"{what} must be a snapshot id, the name of a tag or a datetime, not {value!r}")
     if value < _BEFORE_ALL:
-        raise OptionError(f"{what} is {value}; snapshots count from {FIRST_SNAPSHOT_ID}, and 0 means from the beginning")
+        raise OptionError(
+            f"{what} is {value}; snapshots count from {FIRST_SNAPSHOT_ID}, and 0 means from the beginning"
+        )
     return _Point(value)
 
 
@@ -193,7 +197,12 @@ def _moment(text: str) -> dt.datetime:
 
 def _between(store: TableStore, first: _Point, last: _Point, mode: Mode) -> Interval:
     if first.id > last.id:
-        raise OptionError(f"since is snapshot {first.id}, which comes after until, snapshot {last.id}; change them over")
+        latest = store.snapshots.latest_id()
+        if not first.is_tag and (latest is None or first.id > latest):
+            raise _unknown(store, first.id, latest)
+        raise OptionError(
+            f"since is snapshot {first.id}, which comes after until, snapshot {last.id}; change them over"
+        )
     if last.id == _BEFORE_ALL:
         return Interval(_BEFORE_ALL, None, mode)
     end = last.snapshot or store.snapshots.find(last.id)
@@ -203,7 +212,7 @@ def _between(store: TableStore, first: _Point, last: _Point, mode: Mode) -> Inte
         return Interval(first.id, end, mode)
     start = first.snapshot or store.snapshots.find(first.id)
     if start is None:
-        raise NotFoundError(_expired(store, [first.id], first.id, last.id))
+        raise NotFoundError(_expired(store, [first.id], mode))
     return Interval(first.id, end, mode, start)
 
 
@@ -211,17 +220,21 @@ def _missing(store: TableStore, first: int, last: int, mode: Mode) -> NotFoundEr
     """Why there is no last snapshot: it never was, or it expired like those before it."""
     latest = store.snapshots.latest_id()
     if latest is None or last > latest:
-        there = "it has none yet" if latest is None else f"its latest is {latest}"
-        return NotFoundError(f"table {store.name} has no snapshot {last}; {there}")
+        return _unknown(store, last, latest)
     gone = [last] if mode is Mode.DIFF or first == last else range(first + 1, last + 1)
-    return NotFoundError(_expired(store, gone, first, last))
+    return NotFoundError(_expired(store, gone, mode))
 
 
-def _expired(store: TableStore, gone: Sequence[int], first: int, last: int) -> str:
-    earliest = store.snapshots.earliest_id()
+def _unknown(store: TableStore, number: int, latest: int | None) -> NotFoundError:
+    there = "it has none yet" if latest is None else f"its latest is {latest}"
+    return NotFoundError(f"table {store.name} has no snapshot {number}; {there}")
+
+
+def _expired(store: TableStore, gone: Sequence[int], mode: Mode) -> str:
+    instead = "a snapshot or tag that is left" if mode is Mode.DIFF else "there on, or compare states with mode='diff'"
     return (
-        f"{_span(gone)} of table {store.name} expired, and a read from snapshot {first} to {last} needs what they held; "
-        f"the earliest one left is {earliest}. Read from there on, or compare states that are left with mode='diff'"
+        f"{_span(gone)} expired, which this read of table {store.name} needs; the earliest one left is "
+        f"{store.snapshots.earliest_id()}. Read from {instead}"
     )
 
 
@@ -262,7 +275,7 @@ def _tag_form(options: TableOptions) -> str:
 
 def _tag_time(name: str, form: str) -> dt.datetime | None:
     """The time that an automatic tag is named after; ``None`` for other names."""
-    text = name if "%H" in form else name.split(" ")[0]
+    text = name if "%H" in form else name.partition(" ")[0]
     try:
         time = dt.datetime.strptime(text, form)  # noqa: DTZ007 - tags are named after local times
     except ValueError:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,7 +18,6 @@ from lakebed.format.index_manifest import IndexEntry
 from lakebed.format.manifest import ADD, ENTRY_SCHEMA, SOURCE_COMPACT, as_deletes, entries_from_rows
 from lakebed.metadata.commit import Change
 from lakebed.metadata.scan import partition_table
-from lakebed.metadata.small_files import Rows
 from lakebed.rows.data_file import FileLayout, FilePlace, RollingFiles
 from lakebed.rows.delete import without_vectors
 from lakebed.rows.read import FileReader
@@ -29,30 +27,16 @@ _PORTION_BYTES: Final = 128 * 1024 * 1024
 
 @dataclass
 class AppendCompactor:
-    """Rewrites packs of files of one snapshot of an append table. Use it once: ``compact``, then commit or ``abort``."""
+    """Rewrites packs of files of one snapshot of an append table.
+
+    Use it once: ``rewrite`` each pack, then commit the ``change``, or ``abort``.
+    """
 
     layout: FileLayout
     reader: FileReader
     index: Sequence[IndexEntry] = ()
     threads: int = 2
     _paths: list[str] = field(default_factory=list)
-
-    def compact(
-        self, entries: pa.Table, packs: Sequence[Rows], report: Callable[[int, int], None] | None = None
-    ) -> Change:
-        """The change that replaces each pack of these live entries by new files."""
-        parts: list[pa.Table] = []
-        with ThreadPoolExecutor(self.threads) as pool:
-            for number, new in enumerate(pool.map(lambda pack: self.rewrite(entries.take(pack)), packs), start=1):
-                parts.append(new)
-                if report is not None:
-                    report(number, len(packs))
-        if not parts:
-            return Change()
-        gone = pa.concat_tables([entries.take(pack) for pack in packs])
-        index = without_vectors(self.reader.store, self.index, gone, f"index-{uuid.uuid4()}")
-        self._paths += [self.reader.store.paths.index(entry.file_name) for entry in index if entry.kind == ADD]
-        return Change(entries=pa.concat_tables([as_deletes(gone), *parts]), index=index)
 
     def rewrite(self, pack: pa.Table) -> pa.Table:
         """Write the rows of one pack as new files; gives their ADD entries."""
@@ -76,6 +60,15 @@ class AppendCompactor:
             row["max_sequence_number"] = first - 1
             row["total_buckets"] = total
         return entries_from_rows(rows) if rows else ENTRY_SCHEMA.empty_table()
+
+    def change(self, packs: Sequence[pa.Table], parts: Sequence[pa.Table]) -> Change:
+        """The change that replaces each pack of live entries by what became of it."""
+        if not packs:
+            return Change()
+        gone = pa.concat_tables(packs)
+        index = without_vectors(self.reader.store, self.index, gone, f"index-{uuid.uuid4()}")
+        self._paths += [self.reader.store.paths.index(entry.file_name) for entry in index if entry.kind == ADD]
+        return Change(entries=pa.concat_tables([as_deletes(gone), *parts]), index=index)
 
     def abort(self) -> None:
         """Remove everything that was written."""

@@ -17,12 +17,13 @@ from lakebed.format.index_manifest import IndexEntry
 from lakebed.format.schema import TableSchema
 from lakebed.metadata.levels import CompactionOptions
 from lakebed.metadata.store import TableStore
-from lakebed.operations.engine import Compacted, Report
+from lakebed.operations.engine import Compacted, Report, Rewritten
 from lakebed.options import TableOptions
+from lakebed.rows.append_compact import AppendCompactor
 from lakebed.rows.compact import BucketResult, BucketWork, Compactor
 from lakebed.rows.data_file import FileLayout
 from lakebed.rows.keyed_read import KeyedReader
-from lakebed.rows.read import DeletedRows
+from lakebed.rows.read import DeletedRows, FileReader
 from lakebed.spark.jobs import JobFiles, run_job
 
 if TYPE_CHECKING:
@@ -116,6 +117,68 @@ class _CompactTask:
         compactor = Compactor(layout, reader, self.options, work.index, threads=1)
         try:
             return compactor.run(work)
+        except BaseException:
+            compactor.abort()
+            raise
+
+
+# --------------------------------------------------------------------------------------------------- append tables
+
+
+def rewrite_packs(
+    spark: SparkSession, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None
+) -> Rewritten:
+    """Rewrite packs of files of an append table, a pack to a task; if that fails, nothing is left of what they wrote."""
+    if not packs:
+        return Rewritten([], lambda: None)
+    store, schema = compactor.layout.store, compactor.layout.schema
+    files = JobFiles.new()
+    shipped = [pickle.dumps((pack, _marked(compactor.reader.deleted, pack))) for pack in packs]
+    task = _RewriteTask(store, schema, files, shipped)
+
+    def watch(tasks: int) -> None:
+        if report is not None and tasks < len(packs):
+            report(tasks, len(packs))
+
+    try:
+        numbers = spark.range(0, len(packs), 1, len(packs))
+        outcome = run_job(numbers, task, None if report is None else watch)
+        parts: list[pa.Table] = [part for results in outcome.results for part in results]
+        if outcome.repeated:
+            files.remove(store, schema, keep=[name for part in parts for name in part["file_name"].to_pylist()])
+    except BaseException:
+        files.remove(store, schema)
+        raise
+    if report is not None:
+        report(len(packs), len(packs))
+    return Rewritten(parts, lambda: files.remove(store, schema))
+
+
+def _marked(deleted: DeletedRows, pack: pa.Table) -> DeletedRows:
+    """The deletion vectors of a pack's files."""
+    names = set(zip(pack["partition"].to_pylist(), pack["file_name"].to_pylist(), strict=True))
+    return DeletedRows({key: place for key, place in deleted.by_file.items() if key in names})
+
+
+@dataclass(frozen=True, slots=True)
+class _RewriteTask:
+    """The kernel: numbers of packs in, the entries of their new files out."""
+
+    store: TableStore
+    schema: TableSchema
+    files: JobFiles
+    packs: list[bytes]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> list[pa.Table]:
+        numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+        return [self._run(*pickle.loads(self.packs[number])) for number in numbers]  # noqa: S301 - our own bytes
+
+    def _run(self, pack: pa.Table, deleted: DeletedRows) -> pa.Table:
+        layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
+        reader = FileReader(self.store, self.schema, self.schema.fields, None, deleted)
+        compactor = AppendCompactor(layout, reader)
+        try:
+            return compactor.rewrite(pack)
         except BaseException:
             compactor.abort()
             raise

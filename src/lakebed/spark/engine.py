@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lakebed.operations.engine import IN_PROCESS, Compacted, Engine, NewFiles, Report, WritePlan
+import pyarrow as pa
+
+from lakebed.operations.engine import IN_PROCESS, Compacted, Engine, NewFiles, Report, Rewritten, WritePlan
+from lakebed.rows.append_compact import AppendCompactor
 from lakebed.rows.compact import BucketWork, Compactor
-from lakebed.spark.compact import compact_buckets
+from lakebed.spark.compact import compact_buckets, rewrite_packs
 from lakebed.spark.session import is_spark_frame
 from lakebed.spark.write import write_frame
 
@@ -29,6 +32,10 @@ class OnSpark:
     def compact(self, compactor: Compactor, works: Sequence[BucketWork], report: Report | None) -> Compacted:
         """Compact buckets, in tasks that get the names of files."""
         return compact_buckets(self.spark, compactor, works, report)
+
+    def rewrite(self, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None) -> Rewritten:
+        """Rewrite packs of files of an append table, in tasks that get the names of files."""
+        return rewrite_packs(self.spark, compactor, packs, report)
 
 
 def engine_for(data: Any) -> Engine:

@@ -102,6 +102,7 @@ def run_job(frame: DataFrame, kernel: Kernel, watch: Watch | None = None) -> Out
     with _tagged(spark) as tag, _watched(spark, tag, watch):
         try:
             reports = [_loads(row.report) for row in map_in_arrow(frame, _in_task(kernel), "report binary").collect()]
+            repeated = any(report.repeated for report in reports) or _may_repeat(spark, tag)
         except BaseException as error:
             _end(spark, tag)
             ours = _own_error(error)
@@ -111,8 +112,6 @@ def run_job(frame: DataFrame, kernel: Kernel, watch: Watch | None = None) -> Out
     failed = [report.error for report in reports if report.error is not None]
     if failed:
         raise failed[0]
-    speculates = spark.conf.get("spark.speculation", "false") == "true"
-    repeated = speculates or any(report.repeated for report in reports)
     return Outcome([report.result for report in reports if report.result is not None], repeated)
 
 
@@ -138,7 +137,7 @@ def _is_repeated() -> bool:
     from pyspark import TaskContext  # noqa: PLC0415 - only in a worker
 
     context = TaskContext.get()
-    return context is not None and bool(context.attemptNumber() or context.stageAttemptNumber())
+    return context is not None and context.attemptNumber() > 0
 
 
 def _loads(report: bytes) -> _Report:
@@ -183,17 +182,24 @@ def _end(spark: SparkSession, tag: str) -> None:
             return
         spark.sparkContext.cancelJobsWithTag(tag)
         until = time.monotonic() + _PATIENCE
-        while time.monotonic() < until and any(active for _, active in _tasks(spark, tag)):
+        while time.monotonic() < until and any(stage.numActiveTasks for stage in _stages(spark, tag)):
             time.sleep(0.05)
 
 
-def _tasks(spark: SparkSession, tag: str) -> list[tuple[int, int]]:
-    """The finished and the running tasks of each stage of the jobs with a tag; classic sessions only."""
+def _may_repeat(spark: SparkSession, tag: str) -> bool:
+    """Whether tasks may have run more than once though the attempts that count were their first."""
+    if spark.conf.get("spark.speculation", "false") == "true":
+        return True
+    return _is_classic(spark) and any(stage.currentAttemptId for stage in _stages(spark, tag))
+
+
+def _stages(spark: SparkSession, tag: str) -> list[Any]:
+    """What Spark knows of the stages of the jobs with a tag; classic sessions only."""
     tracker = spark.sparkContext.statusTracker()
     jobs = spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(tag)  # noqa: SLF001 - Python has no call for it
     infos = [tracker.getJobInfo(job) for job in jobs]
     stages = [tracker.getStageInfo(stage) for info in infos if info is not None for stage in info.stageIds]
-    return [(stage.numCompletedTasks, stage.numActiveTasks) for stage in stages if stage is not None]
+    return [stage for stage in stages if stage is not None]
 
 
 @contextlib.contextmanager
@@ -206,7 +212,7 @@ def _watched(spark: SparkSession, tag: str, watch: Watch | None) -> Iterator[Non
     def look() -> None:
         while not ended.wait(0.2):
             with contextlib.suppress(Exception):
-                watch(sum(finished for finished, _ in _tasks(spark, tag)))
+                watch(sum(stage.numCompletedTasks for stage in _stages(spark, tag)))
 
     thread = Thread(target=look, daemon=True)
     thread.start()

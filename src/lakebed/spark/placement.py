@@ -31,28 +31,22 @@ if TYPE_CHECKING:
 # Bits of a whole number that a row holds of it.
 _WIDTHS: Final = {"BOOLEAN": 8, "TINYINT": 8, "SMALLINT": 16, "INT": 32, "DATE": 32, "BIGINT": 64}
 _SPARK_NUMBERS: Final = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "date"})
-_MAX_KEYS: Final = 3  # the expression grows with every key, and Spark compiles it
 _MASK: Final = 2**32 - 1
 _SEED: Final = 42
-_OWNER: Final = "__lakebed_owner"
+_BUCKET: Final = "__lakebed_bucket"
 
 
 def to_owners(frame: DataFrame, schema: TableSchema, partitions: int) -> DataFrame:
     """The same rows, shuffled so that every partition and bucket is in one task; ``partitions`` is how many Spark makes."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
-    bucket = _bucket_in_spark(frame, schema)
-    helper = bucket is None
-    if bucket is None:
-        frame = frame.withColumn(_OWNER, _bucket_in_python(frame, schema))
-        bucket = F.col(_OWNER)
+    frame = _with_bucket(frame, schema)
+    place = F.col(_BUCKET).cast("bigint")
     given = [F.col(quoted_name(name)) for name in schema.partition_keys if name in frame.columns]
     if given:
-        bucket = F.hash(*given).cast("bigint") + bucket
+        place += F.hash(*given)
     numbers = F.array(*[F.lit(number) for number in _numbers_of(partitions)])
-    owner = F.element_at(numbers, (F.pmod(bucket.cast("bigint"), F.lit(partitions)) + F.lit(1)).cast("int"))
-    placed = frame.repartition(owner)
-    return placed.drop(_OWNER) if helper else placed
+    return frame.repartition(F.element_at(numbers, (F.pmod(place, F.lit(partitions)) + 1).cast("int"))).drop(_BUCKET)
 
 
 def _numbers_of(partitions: int) -> list[int]:
@@ -91,21 +85,27 @@ def _signed(value: int) -> int:
 # ---------------------------------------------------------------------------------------------- and as expressions
 
 
-def _bucket_in_spark(frame: DataFrame, schema: TableSchema) -> Column | None:
-    """The bucket as an expression, or ``None`` for keys that it is not written down for."""
+def _with_bucket(frame: DataFrame, schema: TableSchema) -> DataFrame:
+    """The frame with the bucket of each row; a column more."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     options = TableOptions(schema.options)
-    keys = [schema.field(name) for name in schema.bucket_keys]
+    keys = schema.select(schema.bucket_keys)
     given = dict(frame.dtypes)
     plain = all(_is_number(key) and given.get(key.name) in _SPARK_NUMBERS for key in keys)
-    if not plain or len(keys) > _MAX_KEYS or options.bucket_function == "hive":
-        return None
+    if not plain or options.bucket_function == "hive":
+        return frame.withColumn(_BUCKET, _bucket_in_python(frame, schema))
     values = [_as_long(F.col(quoted_name(key.name)), given[key.name]) for key in keys]
     total = F.lit(options.bucket).cast("bigint")
     if options.bucket_function == "mod":
-        return F.pmod(F.coalesce(values[0], F.lit(0)), total)
-    return F.abs(_row_hash(values, [_width(key) for key in keys]) % total)
+        return frame.withColumn(_BUCKET, F.pmod(F.coalesce(values[0], F.lit(0)), total))
+    # A column a step: an expression that names its operand twice would double with every step.
+    state = F.col(_BUCKET)
+    frame = frame.withColumn(_BUCKET, _mixed_words(values, [_width(key) for key in keys]))
+    frame = frame.withColumn(_BUCKET, _times(_shifted(state, 16), 0x85EBCA6B))
+    frame = frame.withColumn(_BUCKET, _times(_shifted(state, 13), 0xC2B2AE35))
+    frame = frame.withColumn(_BUCKET, _shifted(state, 16))
+    return frame.withColumn(_BUCKET, F.abs(((state + F.lit(2**31)) % F.lit(2**32) - F.lit(2**31)) % total))
 
 
 def _is_number(key: Field) -> bool:
@@ -122,8 +122,8 @@ def _as_long(column: Column, kind: str) -> Column:
     return (F.unix_date(column) if kind == "date" else column).cast("bigint")
 
 
-def _row_hash(values: Sequence[Column], widths: Sequence[int]) -> Column:
-    """The hash of a row of whole numbers: 8 bytes that tell the nulls, then 8 bytes a number."""
+def _mixed_words(values: Sequence[Column], widths: Sequence[int]) -> Column:
+    """The hash of a row of whole numbers up to its last steps: 8 bytes that tell the nulls, then 8 bytes a number."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     zero = F.lit(0).cast("bigint")
@@ -136,10 +136,7 @@ def _row_hash(values: Sequence[Column], widths: Sequence[int]) -> Column:
     state = F.lit(_SEED).cast("bigint")
     for word in words:
         state = _mix(state, word)
-    state = _shifted(state.bitwiseXOR(F.lit(8 * len(values) + 8)), 16)
-    state = _shifted(_times(state, 0x85EBCA6B), 13)
-    state = _shifted(_times(state, 0xC2B2AE35), 16)
-    return (state + F.lit(2**31)) % F.lit(2**32) - F.lit(2**31)
+    return state.bitwiseXOR(F.lit(8 * len(values) + 8))
 
 
 def _mix(state: Column, word: Column) -> Column:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.operations.read import BranchRead
+from lakebed.operations.incremental import Part
 from lakebed.rows.keyed_read import KeyedReader
 from lakebed.rows.read import DeletedRows
 from lakebed.spark.columns import spark_arrow_schema, spark_batches, spark_schema
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _UNKNOWN_PARALLELISM: Final = 8
 
 
-def to_spark(spark: SparkSession, parts: Sequence[BranchRead], *, merge_budget: int = TASK_MERGE_BUDGET) -> DataFrame:
+def to_spark(spark: SparkSession, parts: Sequence[Part], *, merge_budget: int = TASK_MERGE_BUDGET) -> DataFrame:
     """The rows of a scan as a DataFrame. ``merge_budget`` is the size of files on disk that a task merges at once."""
     planned = [planned_on(spark, part) for part in parts]
     frames = [frame for part in planned for frame in _frames(spark, part.reader, part.result.entries, merge_budget)]
@@ -41,7 +41,7 @@ def to_spark(spark: SparkSession, parts: Sequence[BranchRead], *, merge_budget: 
     return reduce(lambda left, right: left.unionAll(right), frames)
 
 
-def planned_on(spark: SparkSession, part: BranchRead) -> BranchRead:
+def planned_on(spark: SparkSession, part: Part) -> Part:
     """The same part, whose manifests Spark reads if they are many; one that is planned already stays as it is."""
     if "result" in vars(part) or part.read_manifests is not None:
         return part

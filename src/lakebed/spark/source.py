@@ -29,8 +29,8 @@ from lakebed.format.types import Field, field_to_arrow
 from lakebed.metadata.commit import Change, append, commit, find_committed
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
+from lakebed.operations.incremental import Part
 from lakebed.operations.overwrite import replacing
-from lakebed.operations.read import BranchRead
 from lakebed.operations.table_checks import check_keyed
 from lakebed.operations.write import Identity, NewFiles, compact_after_write, numbered
 from lakebed.options import TableOptions, check_existing
@@ -56,7 +56,7 @@ _TASK_SEQUENCES: Final = 1 << 31
 class ScanReader(DataSourceReader):  # type: ignore[misc]
     """Reads the parts of a scan; one Spark partition per split."""
 
-    def __init__(self, parts: Sequence[BranchRead]) -> None:
+    def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = tuple(parts)
         self._readers = tuple(for_task(part.reader, TASK_MERGE_BUDGET) for part in parts)
 

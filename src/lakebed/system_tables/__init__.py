@@ -10,10 +10,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from lakebed.errors import NotFoundError, unknown_name
+from lakebed.errors import NotFoundError, UnsupportedError, unknown_name
 from lakebed.format import predicate as pred
 from lakebed.format.types import field_from_arrow
 from lakebed.metadata.store import TableStore
+from lakebed.operations.interval import INCREMENTAL_OPTIONS
 from lakebed.rows.where import parse_where
 from lakebed.system_tables.files import buckets, file_key_ranges, files, manifests, partitions, table_indexes
 from lakebed.system_tables.history import aggregation_fields, branches, consumers, options, schemas, snapshots, tags
@@ -45,6 +46,11 @@ class SystemTable:
     def __init__(self, store: TableStore, kind: str) -> None:
         if kind not in SYSTEM_TABLES:
             raise NotFoundError(unknown_name("system table", kind, SYSTEM_TABLES, where=f"table {store.name}"))
+        for option in INCREMENTAL_OPTIONS:
+            if option in store.overlay:
+                raise UnsupportedError(
+                    f"option {option!r} is for table {store.name} itself, not for ${kind}; leave it out"
+                )
         self._store = store
         self._kind = kind
         store.schema()
