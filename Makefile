@@ -9,7 +9,7 @@ SOURCES := src tests bench examples
 .PHONY: help setup demo test lint format interop bench soak java clean
 
 help:
-	@echo "make demo     create a table, append, read back, time-travel, show the snapshots"
+	@echo "make demo     a primary-key table on Spark: load, upsert, time-travel, compact, check"
 	@echo "make test     every check: lint, types, layers, tests"
 	@echo "make interop  the same tables through pypaimon and Apache Paimon itself"
 	@echo "make bench    speed and memory beside other table stores (minutes)"
@@ -23,19 +23,20 @@ $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime requirements/dev.txt
+$(VENV)/.spark: $(VENV)/.runtime requirements/spark.txt
+	$(BIN)/python -m pip install --quiet -r requirements/spark.txt
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.spark requirements/dev.txt
 	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
 	@touch $@
 
 setup: $(VENV)/.dev java
 
 java:
-	@major=$$(java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -1); \
-	if [ "$${major:-0}" -ge 17 ]; then echo "Java $$major is here."; else \
-	echo "No Java 17 or newer here: only 'make interop' needs it, and installs it where it may (Debian, as root)." \
-	"Elsewhere install a JDK 17 and Maven yourself."; fi
+	@bash tools/java.sh
 
-demo: $(VENV)/.runtime
+demo: $(VENV)/.spark java
 	$(BIN)/python examples/demo.py
 
 lint: $(VENV)/.dev
@@ -47,7 +48,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-test: lint
+test: lint java
 	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/interop
 
 interop: $(VENV)/.dev

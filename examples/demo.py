@@ -1,4 +1,4 @@
-"""The main job in a few seconds: create a table, append, read back, travel in time, look inside.
+"""The main job: a primary-key table on Spark, loaded and upserted over several days, read at several versions, compacted.
 
 Run it with ``make demo``; it leaves its warehouse in ./demo-warehouse for you to look at.
 """
@@ -7,117 +7,128 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, Any
 
 import lakebed
-from lakebed import changes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 WAREHOUSE = Path("demo-warehouse")
-ROWS_A_DAY = 200_000
+CUSTOMERS = 1_000_000
+CHANGES_A_DAY = 200_000
+DAYS = ("2025-01-02", "2025-01-03", "2025-01-04")
 
 
-def orders_of(day: str, seed: int) -> pa.Table:
-    rng = np.random.default_rng(seed)
-    amount = rng.gamma(2.0, 30.0, ROWS_A_DAY).round(2)
-    return pa.table(
-        {
-            "order_id": np.arange(ROWS_A_DAY) + seed * ROWS_A_DAY,
-            "customer": pc.binary_join_element_wise(
-                "c", pa.array(rng.integers(0, 50_000, ROWS_A_DAY)).cast("string"), ""
-            ),
-            "amount": amount,
-            "day": pa.repeat(day, ROWS_A_DAY),
-        }
-    )
-
-
-def upserted(lake: lakebed.Lake) -> lakebed.Table:
-    """A primary-key table after ten commits of new and changed customers; the last one deletes a few."""
-    customers = lake.create_table(
-        "shop.customers",
-        "id BIGINT, visits INT, city STRING",
-        primary_key=["id"],
-        options={"bucket": 2, "write-only": True},
-    )
-    rng = np.random.default_rng(1)
-    cities = pa.array(["Oslo", "Paris", "Rome"])
-    for visit in range(10):
-        ids = rng.integers(0, 200_000, 100_000)
-        city = cities.take(pa.array(rng.integers(0, 3, len(ids))))
-        customers.write(pa.table({"id": ids, "visits": np.full(len(ids), visit, np.int32), "city": city}))
-    customers.delete("city = 'Rome' AND visits < 3")
-    return customers
-
-
-def files_of(lake: lakebed.Lake) -> int:
-    return int(lake.table("shop.customers$files").scan(["level"]).to_arrow().num_rows)
-
-
-def step(title: str, action: Callable[[], Any]) -> Any:
+@contextmanager
+def step(title: str) -> Iterator[Callable[[str], None]]:
+    """Says what is done, how long it took, and what came of it."""
+    print(f"\n== {title}", flush=True)
     started = time.perf_counter()
-    result = action()
-    print(f"\n== {title}  ({time.perf_counter() - started:.2f} s)")
-    return result
+    told: list[str] = []
+    yield told.append
+    print(f"   {time.perf_counter() - started:.2f} s" + "".join(f"\n   {line}" for line in told), flush=True)
 
 
-def show(table: pa.Table) -> None:
+def customers_of(spark: SparkSession, day: str, count: int, *, changed: bool) -> DataFrame:
+    """All customers, or those of one day: most of them known already, a tenth new; a few leave (-D)."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    seed = int(day.replace("-", ""))
+    ids = F.floor(F.rand(seed) * CUSTOMERS * 1.1).cast("bigint") if changed else F.col("id")
+    return (
+        spark.range(count)
+        .select(
+            ids.alias("customer_id"),
+            F.concat(F.lit("c"), ids.cast("string")).alias("name"),
+            F.element_at(
+                F.array(*map(F.lit, ("Oslo", "Paris", "Rome", "Lima"))), (F.rand(seed + 1) * 4 + 1).cast("int")
+            ).alias("city"),
+            F.round(F.rand(seed + 2) * 1000, 2).alias("balance"),
+            F.lit(day).alias("seen"),
+            F.when((F.rand(seed + 3) < 0.02) & F.lit(changed), F.lit("-D")).otherwise(F.lit("+U")).alias("op"),
+        )
+        .dropDuplicates(["customer_id"])
+    )
+
+
+def lines_of(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> list[str]:
     """A small table for people."""
-    cells = [table.column_names, *([str(value) for value in row.values()] for row in table.to_pylist())]
-    widths = [max(len(row[i]) for row in cells) for i in range(table.num_columns)]
-    for row in cells:
-        print("   " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
+    cells = [list(names), *([str(value) for value in row] for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(names))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+
+
+def told(made: Any) -> str:
+    return f"snapshot {made.id} ({made.commit_kind}): {made.delta_record_count:+,} rows in files, {made.total_record_count:,} in all"
 
 
 def main() -> None:
     shutil.rmtree(WAREHOUSE, ignore_errors=True)
     lake = lakebed.connect(WAREHOUSE)
-    lake.create_database("shop")
-    orders = step(
-        "create table shop.orders, partitioned by day",
-        lambda: lake.create_table(
-            "shop.orders",
-            "order_id BIGINT NOT NULL, customer STRING, amount DOUBLE, day STRING",
-            partition_by=["day"],
-        ),
+    with step("start a local Spark session") as say:
+        spark = lake.spark
+        say(f"Spark {spark.version}, {spark.sparkContext.defaultParallelism} cores")
+
+    with step("create shop.customers: primary key customer_id, 2 buckets") as say:
+        lake.create_database("shop")
+        customers = lake.create_table(
+            "shop.customers",
+            "customer_id BIGINT, name STRING, city STRING, balance DOUBLE, seen STRING",
+            primary_key=["customer_id"],
+            options={"bucket": 2, "num-sorted-run.compaction-trigger": 10},
+        )
+        say(repr(customers))
+
+    with step(f"load {CUSTOMERS:,} customers with Spark") as say:
+        first = customers.write(customers_of(spark, "2025-01-01", CUSTOMERS, changed=False).drop("op"))
+        say(told(first))
+        customers.create_tag("day-1")
+
+    for day in DAYS:
+        with step(f"upsert about {CHANGES_A_DAY:,} changes of {day}: new rows, changed rows, deletes") as say:
+            frame = customers_of(spark, day, CHANGES_A_DAY, changed=True)
+            say(told(customers.write(frame, row_kind="op")))
+
+    by_city = "city, count(*) AS customers, round(avg(balance), 2) AS balance, max(seen) AS last_seen"
+    for title, scan in (
+        ("the table now", customers.scan()),
+        ("the table as of snapshot 2", customers.scan(version=2)),
+        ("the table as of tag day-1", customers.scan(tag="day-1")),
+    ):
+        with step(f"read {title}: merged while it is read") as say:
+            scan.to_spark(spark).createOrReplaceTempView("customers")
+            found = spark.sql(f"SELECT {by_city} FROM customers GROUP BY city ORDER BY city")
+            for line in lines_of(found.columns, found.collect()):
+                say(line)
+
+    with step("compact it on Spark") as say:
+        before = customers.scan().plan().file_count
+        say(told(customers.compact(full=True, spark=spark)))
+        say(f"{before} files became {customers.scan().plan().file_count}")
+
+    with step("read one customer, in this process: only the bucket and row groups that can hold it are opened") as say:
+        scan = customers.scan(where="customer_id = 4242")
+        say(str(scan.to_arrow().to_pylist()))
+        for line in scan.explain().splitlines():
+            say(line)
+
+    with step("check every file and row") as say:
+        for line in str(customers.verify(deep=True)).splitlines():
+            say(line)
+
+    columns = ["snapshot_id", "commit_kind", "commit_time", "delta_record_count", "total_record_count"]
+    with step("the snapshots (shop.customers$snapshots)") as say:
+        history = lake.table("shop.customers$snapshots").scan(columns).to_arrow()
+        for line in lines_of(columns, (row.values() for row in history.to_pylist())):
+            say(line)
+    spark.stop()
+    print(
+        f"\nThe table is in {WAREHOUSE}/shop.db: any Paimon reader can open it, and `lakebed -w {WAREHOUSE} show shop.customers` too."
     )
-    print(f"   {orders}")
-
-    days = ["2025-01-01", "2025-01-02", "2025-01-03"]
-    for seed, day in enumerate(days):
-        made = step(f"append {ROWS_A_DAY:,} orders of {day}", partial(orders.write, orders_of(day, seed)))
-        print(f"   snapshot {made.id}: {made.delta_record_count:,} rows added, {made.total_record_count:,} in all")
-
-    scan = orders.scan(columns=["order_id", "amount"], where="day = '2025-01-02' AND amount > 300")
-    rows = step("read the large orders of one day", scan.to_arrow)
-    print(f"   {rows.num_rows:,} rows, {pc.sum(rows['amount']).as_py():,.2f} in sales")
-    print("   " + scan.explain().replace("\n", "\n   "))
-
-    step("delete the orders of one customer", lambda: orders.delete("customer = 'c42'"))
-    now, before = orders.scan().to_arrow(), orders.scan(version=3).to_arrow()
-    print(f"   now {now.num_rows:,} rows; at snapshot 3 still {before.num_rows:,}")
-
-    step("add a column; old files are read as they are", lambda: orders.alter(changes.AddColumn("note", "STRING")))
-    print(f"   columns now: {', '.join(orders.schema.field_names)}")
-
-    columns = ["snapshot_id", "commit_kind", "commit_time", "delta_record_count", "total_record_count", "operation"]
-    show(step("the snapshots (shop.orders$snapshots)", lake.table("shop.orders$snapshots").scan(columns).to_arrow))
-    columns = ["partition", "record_count", "file_count", "file_size_in_bytes"]
-    show(step("the partitions (shop.orders$partitions)", lake.table("shop.orders$partitions").scan(columns).to_arrow))
-    customers = step(
-        "create table shop.customers with a primary key, and upsert ten rounds of changes",
-        lambda: upserted(lake),
-    )
-    print(f"   {customers.scan().to_arrow().num_rows:,} customers in {files_of(lake)} files, merged as they are read")
-    step("compact it", lambda: customers.compact(full=True))
-    print(f"   {customers.scan().to_arrow().num_rows:,} customers in {files_of(lake)} files")
-    print(f"\nThe tables are in {WAREHOUSE}/shop.db: any Paimon reader can open them.")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session on two cores that tries a failed task again, as a cluster does; its time zone is neither UTC nor ours."""
     folder = tmp_path_factory.mktemp("spark")
+    before = os.environ.get("PYTHONPATH")
+    # Storages that misbehave on purpose travel to the workers by name.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE.parent.parent), before]))
     made = get_session(
         options={
             "spark.master": "local[2, 4]",
@@ -43,6 +46,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     )
     yield made
     made.stop()
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before
 
 
 @pytest.fixture
