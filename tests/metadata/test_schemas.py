@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.metadata.stores import Interrupted, Logged, new_store, open_store
+from tests.metadata.stores import Failing, Interrupted, Logged, new_store, open_store
 
-from lakebed.errors import CommitConflictError, CorruptError, NotFoundError
+from lakebed.errors import CommitConflictError, CorruptError, NotFoundError, StorageError
 from lakebed.format.schema import TableSchema
 from lakebed.metadata.store import TableStore
 
@@ -99,3 +99,19 @@ def test_other_files_are_not_schemas(store: TableStore) -> None:
     for name in ("schema-1.tmp", "schema-x", "schema-01", ".schema-5.tmp", "readme"):
         Path(store.paths.schemas, name).write_text("{}")
     assert open_store(store.paths.root).schema().id == 0
+
+
+def test_a_lost_acknowledgement_is_found_out(tmp_path: Path) -> None:
+    store = new_store(tmp_path / "t")
+    storage = Failing(10**9, after=True)
+    failing = open_store(tmp_path / "t", storage)
+    failing.schema()
+    changed = replace(store.schema(), id=1, comment="new")
+    storage._fail_at = storage.calls + 1
+    assert failing.schemas.create(changed)
+    assert storage.failed == ["create_exclusive"]
+    assert open_store(tmp_path / "t").schema().comment == "new"
+    storage._fail_at = storage.calls + 1
+    storage._after = False
+    with pytest.raises(StorageError):
+        failing.schemas.create(replace(changed, id=2))

@@ -101,7 +101,7 @@ def written(store: TableStore, rows: list[tuple[Any, ...]], order: list[int], bu
     return sorted(map(str, Table(store).scan().to_arrow().to_pylist())), spans.select(columns).to_pylist()
 
 
-@QUICK
+@settings(QUICK, max_examples=15)
 @given(st.lists(ROW, min_size=1, max_size=30), st.randoms(use_true_random=False), st.sampled_from(["listagg", "plain"]))
 def test_rows_in_any_order_and_any_budget_give_the_same_table(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Any], shuffle: Any, engine: str

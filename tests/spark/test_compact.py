@@ -25,10 +25,10 @@ Make = Callable[..., TableStore]
 TABLE: dict[str, Any] = {"primary_key": ["p", "k"], "partition_by": ["p"]}
 
 
-def filled(make: Make, commits: int = 3, **options: str) -> TableStore:
+def filled(make: Make, **options: str) -> TableStore:
     """A table with several overlapping files in each of its buckets, and some deletes."""
     table = make("p STRING, k INT, v STRING", **TABLE, options={"bucket": "3", "write-only": "true", **options})
-    for number in range(commits):
+    for number in range(3):
         keys = [k for k in range(30) if k % (number + 2) == 0]
         columns = {
             "p": pa.array(["a", "b"] * len(keys)),

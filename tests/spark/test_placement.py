@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.metadata.store import TableStore

@@ -17,7 +17,7 @@ from lakebed.version import VERSION
 
 def test_a_given_session_is_taken(spark: Any) -> None:
     other = object()
-    assert session.get_session(other) is other  # type: ignore[arg-type]
+    assert session.get_session(other) is other
     assert session.get_session() is spark
 
 
@@ -106,7 +106,7 @@ def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_zip_is_the_package(tmp_path: Path) -> None:
     package = session.package_zip()
     names = zipfile.ZipFile(package).namelist()
-    assert "lakebed/spark/write.py" in names
+    assert {"lakebed/spark/write.py", "pyspark_lakebed/__init__.py", "pyspark_lakebed/tables.py"} <= {*names}
     assert not [name for name in names if "__pycache__" in name]
     code = f"import sys; sys.path.insert(0, {package!r}); import lakebed.rows.keyed_write as w; print(w.__file__)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
@@ -121,10 +121,19 @@ class Context:
         self.added.append(path)
 
 
+class Sources:
+    def __init__(self) -> None:
+        self.registered: list[Any] = []
+
+    def register(self, source: Any) -> None:
+        self.registered.append(source)
+
+
 class Session:
     def __init__(self) -> None:
         self._jsparkSession = None
         self.sparkContext = Context()
+        self.dataSource = Sources()
 
 
 def test_workers_without_the_package_are_sent_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,14 +141,15 @@ def test_workers_without_the_package_are_sent_it_once(monkeypatch: pytest.Monkey
     answers = [{"ModuleNotFoundError: No module named 'lakebed'", VERSION}, {VERSION}]
     monkeypatch.setattr(session, "worker_versions", lambda _: answers.pop(0))
     for _ in range(2):
-        session.ensure_shipped(spark)  # type: ignore[arg-type]
+        session.ensure_shipped(spark)
     assert [Path(path).name for path in spark.sparkContext.added] == [f"lakebed-{VERSION}.zip"]
+    assert [source.name() for source in spark.dataSource.registered] == ["lakebed"]
 
 
 def test_workers_that_cannot_be_helped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "worker_versions", lambda _: {"ModuleNotFoundError: No module named 'pyarrow'"})
-    with pytest.raises(LakebedError, match="No module named 'pyarrow'.*install lakebed and what it depends on"):
-        session.ensure_shipped(Session())  # type: ignore[arg-type]
+    with pytest.raises(LakebedError, match=r"No module named 'pyarrow'.*install lakebed and what it depends on"):
+        session.ensure_shipped(Session())
 
 
 def test_workers_tell_their_version(spark: Any) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from lakebed.errors import CommitConflictError, NotFoundError
+from lakebed.errors import CommitConflictError, LakebedError, NotFoundError, StorageError
 from lakebed.format.paths import SCHEMA_PREFIX, TablePaths, id_of
 from lakebed.format.schema import TableSchema
 from lakebed.storage import Storage
@@ -96,7 +96,19 @@ class Schemas:
         def still() -> bool:
             return after is None or (after.id in self._known and self._is_there(after.id))
 
-        return self._storage.create_exclusive(self._paths.schema(schema.id), schema.to_json().encode(), still)
+        path, text = self._paths.schema(schema.id), schema.to_json().encode()
+        try:
+            return self._storage.create_exclusive(path, text, still)
+        except StorageError:
+            if not self._holds(path, text):
+                raise
+            return True  # only the acknowledgement was lost
+
+    def _holds(self, path: str, text: bytes) -> bool:
+        try:
+            return self._storage.read(path) == text
+        except LakebedError:
+            return False
 
     def change(self, derive: Callable[[TableSchema], TableSchema], *, attempts: int = 20) -> TableSchema:
         """Add the schema that ``derive`` makes of the latest one, again if someone else was faster."""

@@ -23,7 +23,7 @@ from lakebed.format.schema import TableSchema
 from lakebed.format.types import Atomic, Field, quoted_name
 from lakebed.options import TableOptions
 from lakebed.rows.conform import conform
-from lakebed.spark.session import without_pandas_note
+from lakebed.spark.session import ensure_shipped, without_pandas_note
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -187,6 +187,7 @@ def _bucket_in_python(frame: DataFrame, schema: TableSchema) -> Column:
     def bucket(*columns: pa.Array) -> pa.Array:
         return pa.array(buckets_of(pa.table(list(columns), names), keys, total, function), pa.int32())
 
+    ensure_shipped(frame.sparkSession)
     with without_pandas_note():
         # Spark reads off the annotations what a function takes; this one takes any columns.
         bucket.__annotations__ = {"columns": pa.Array, "return": pa.Array}

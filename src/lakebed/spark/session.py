@@ -2,8 +2,9 @@
 
 Nothing here imports pyspark before it is needed. What keeps Spark from starting (no pyspark, no Java, a Java that is too
 old) is one sentence that says what to install, told before Spark's own traces. Workers need lakebed: those that lack it, or
-have another version, are sent the package once per session (:func:`ensure_shipped`). What it depends on (pyarrow, numpy, ...)
-must be in the workers' own environment.
+have another version, are sent the package once per session (:func:`ensure_shipped`), the first time that Lakebed runs
+something there; whoever only uses ``format("lakebed")`` calls it beforehand. What it depends on (pyarrow, numpy, ...) must be in
+the workers' own environment.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ JAVA_NEEDED: Final = 17
 MEMORY_VARIABLE: Final = "LAKEBED_DRIVER_MEMORY"
 _FRAMES: Final = ("pyspark.sql.dataframe", "pyspark.sql.classic.dataframe", "pyspark.sql.connect.dataframe")
 _GIB: Final = 1024**3
+_PACKAGES: Final = ("lakebed", "pyspark_lakebed")
 _served: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -175,7 +177,10 @@ def without_pandas_note() -> Iterator[None]:
 
 
 def ensure_shipped(spark: SparkSession) -> None:
-    """Send the package to workers that do not have this version of it; looked at once per session."""
+    """Send the package to workers that do not have this version of it; looked at once per session.
+
+    Must be called before a Python function is given to Spark, which notes at that moment what the function's workers need.
+    """
     if spark in _served:
         return
     _served.add(spark)
@@ -186,6 +191,7 @@ def ensure_shipped(spark: SparkSession) -> None:
         spark.sparkContext.addPyFile(package)
     else:
         spark.addArtifacts(package, pyfile=True)
+    _register_source(spark)
     missing = worker_versions(spark) - {VERSION}
     if missing:
         _served.discard(spark)
@@ -227,11 +233,18 @@ def _probe() -> Any:
 
 
 def package_zip() -> str:
-    """The package as a zip file that Python imports from."""
-    root = Path(__file__).resolve().parent.parent
+    """The package and its data source as a zip file that Python imports from."""
+    above = Path(__file__).resolve().parent.parent.parent
     target = Path(tempfile.mkdtemp(prefix="lakebed-")) / f"lakebed-{VERSION}.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(root.rglob("*")):
+        for path in sorted(path for name in _PACKAGES for path in (above / name).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
-                archive.write(path, Path("lakebed") / path.relative_to(root))
+                archive.write(path, path.relative_to(above))
     return str(target)
+
+
+def _register_source(spark: SparkSession) -> None:
+    """Make ``format("lakebed")`` known: what was sent is not where Spark looks for data sources that nobody registered."""
+    from pyspark_lakebed import DefaultSource  # noqa: PLC0415 - Spark is optional
+
+    spark.dataSource.register(DefaultSource)
