@@ -11,13 +11,15 @@ import multiprocessing
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import sysconfig
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,7 +74,7 @@ class Driver:
         assert self._process.pid is not None
         return self._process.pid
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End the driver and what it started."""
         with contextlib.suppress(OSError):
             self._connection.send(None)
@@ -120,7 +122,7 @@ def python_without_lakebed(folder: Path) -> str:
     path = folder / "python"
     packages = sysconfig.get_paths()["purelib"]
     path.write_text(
-        f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{packages}:{_REPOSITORY}" exec "{Path(sys.executable).resolve()}" "$@"\n'
+        f'#!/bin/sh\nPYTHONPATH="{packages}:{_REPOSITORY}" exec "{Path(sys.executable).resolve()}" "$@"\n'
     )
     path.chmod(0o755)
     return str(path)
@@ -159,45 +161,87 @@ def environment_for(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def a_driver(folder: Path, master: str, **more: str) -> Iterator[Driver]:
-    """A driver with its session on a master; ``more`` are settings with underlines for dots."""
+def a_driver(folder: Path, master: str, settings: Mapping[str, str] | None = None) -> Iterator[Driver]:
+    """A driver with its session on a master."""
     folder.mkdir(parents=True, exist_ok=True)
-    extra = {name.replace("__", "."): value for name, value in more.items()}
-    driver = Driver(settings_for(folder, master) | extra, environment_for(folder))
+    driver = Driver({**settings_for(folder, master), **(settings or {})}, environment_for(folder))
     try:
         yield driver
     finally:
-        driver.stop()
+        driver.close()
+
+
+@dataclass(frozen=True)
+class Master:
+    """Where a standalone master listens, and the processes of its workers."""
+
+    address: str
+    workers: tuple[int, ...]
 
 
 @contextmanager
-def standalone_master(folder: Path, workers: int = 2) -> Iterator[str]:
-    """A standalone master with workers of two cores each; gives its address."""
-    folder.mkdir(parents=True, exist_ok=True)
+def standalone_master(folder: Path, workers: int = 2) -> Iterator[Master]:
+    """A standalone master with workers that have room for executors of several drivers."""
     with contextlib.ExitStack() as stack:
-        master = stack.enter_context(_daemon(folder, "master.Master", "--port", "0"))
-        address = _address(master)
-        for number in range(workers):
-            options = ["--cores", "2", "--memory", "2g", "--work-dir", str(folder / f"work-{number}"), address]
-            stack.enter_context(_daemon(folder / f"worker-{number}", "worker.Worker", *options))
-        yield address
+        _, log = stack.enter_context(_daemon(folder / "master", "master.Master", "--port", "0"))
+        address = _told(log, r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")
+        room = ["--cores", "4", "--memory", "4g"]
+        made = [
+            stack.enter_context(
+                _daemon(folder / f"{n}", "worker.Worker", *room, "--work-dir", f"{folder}/{n}/work", address)
+            )
+            for n in range(workers)
+        ]
+        for _, log in made:
+            _told(log, f"(Successfully registered) with master {re.escape(address)}")
+        yield Master(address, tuple(pid for pid, _ in made))
 
 
 @contextmanager
-def _daemon(folder: Path, name: str, *options: str) -> Iterator[Path]:
-    """A master or worker; gives its log. The script that starts it becomes the JVM, so its process is the one to end."""
+def _daemon(folder: Path, name: str, *options: str) -> Iterator[tuple[int, Path]]:
+    """A master or worker."""
+    words = [f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", "--webui-port", "0", *options]
+    with _jvm(folder, words) as started:
+        yield started
+
+
+@contextmanager
+def connect_server(folder: Path) -> Iterator[str]:
+    """A Spark Connect server with two cores; gives what clients connect to."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    settings = settings_for(folder, "local[2, 4]") | {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+    }
+    options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    with _jvm(folder, ["org.apache.spark.deploy.SparkSubmit", *options, *server]) as (pid, log):
+        for _ in waiting(f"Connect server, which said {log.read_text()[-2000:]}"):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            assert Path(f"/proc/{pid}/exe").exists(), log.read_text()
+        yield f"sc://127.0.0.1:{port}"
+
+
+@contextmanager
+def _jvm(folder: Path, words: Sequence[str]) -> Iterator[tuple[int, Path]]:
+    """A JVM of Spark's; gives its process and its log. The script that starts it becomes the JVM, so it is the one to end."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     with log.open("w") as output:
         process = subprocess.Popen(
-            [f"{spark_home()}/bin/spark-class", f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1"]
-            + ["--webui-port", "0", *options],
+            [f"{spark_home()}/bin/spark-class", *words],
             env={**os.environ, **environment_for(folder), "SPARK_DAEMON_MEMORY": "256m"},
             stdout=output,
             stderr=output,
         )
     try:
-        yield log
+        yield process.pid, log
     finally:
         process.terminate()
         try:
@@ -207,10 +251,10 @@ def _daemon(folder: Path, name: str, *options: str) -> Iterator[Path]:
             process.wait()
 
 
-def _address(log: Path) -> str:
-    """Where a master listens: at the port that it found free."""
-    for _ in waiting("the master's address"):
-        found = re.search(r"Starting Spark master at (spark://127\.0\.0\.1:\d+)", log.read_text())
+def _told(log: Path, pattern: str) -> str:
+    """What a log says in the end."""
+    for _ in waiting(f"{pattern} in {log}"):
+        found = re.search(pattern, log.read_text())
         if found:
             return found[1]
     raise AssertionError(log.read_text())
@@ -239,17 +283,30 @@ def executors_of(application: str) -> list[int]:
     return found
 
 
-def children_of(pid: int) -> list[int]:
-    """The processes that a process started, and those that they started."""
-    parents: dict[int, list[int]] = {}
+def parents() -> dict[int, int]:
+    """Every process and the one that started it."""
+    found = {}
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             _, _, rest = (process / "stat").read_text().rpartition(")")  # the name before it may hold anything
-            parents.setdefault(int(rest.split()[1]), []).append(int(process.name))
-    found = [pid]
-    for one in found:
-        found += parents.get(one, [])
-    return found[1:]
+            found[int(process.name)] = int(rest.split()[1])
+    return found
+
+
+def above(pid: int) -> Iterator[int]:
+    """The processes above one, from near to far."""
+    known = parents()
+    while pid := known.get(pid, 0):
+        yield pid
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and waits for its parent to notice does not."""
+    try:
+        _, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+    except OSError:
+        return False
+    return rest.split()[0] not in {"Z", "X"}
 
 
 def kill(pid: int) -> None:

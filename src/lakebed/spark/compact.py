@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 TASK_BYTES: Final = 64 * 1024 * 1024
 """Small buckets share a task up to so many bytes of files."""
 
+MERGE_BUDGET: Final = 256 * 1024 * 1024
+"""Merges inside of a task are done in pieces of this size (of files on disk), whatever the size of the bucket."""
+
 _TASK_BUCKETS: Final = 32
-_MERGE_BUDGET: Final = 256 * 1024 * 1024
 
 
 def compact_buckets(
@@ -45,7 +47,7 @@ def compact_buckets(
     store, schema = compactor.layout.store, compactor.layout.schema
     files = JobFiles.new()
     packs = packed([replace(work, index=_index_of(work, compactor.index)) for work in works], TASK_BYTES)
-    task = _CompactTask(store, schema, files, compactor.options, [pickle.dumps(pack) for pack in packs])
+    task = _CompactTask(store, schema, files, compactor.options, [pickle.dumps(pack) for pack in packs], MERGE_BUDGET)
 
     def watch(tasks: int) -> None:
         done = sum(len(pack) for pack in packs[:tasks])
@@ -104,6 +106,7 @@ class _CompactTask:
     files: JobFiles
     options: CompactionOptions
     packs: list[bytes]
+    budget: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> list[BucketResult]:
         numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
@@ -113,7 +116,7 @@ class _CompactTask:
     def _run(self, work: BucketWork) -> BucketResult:
         layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
         deleted = DeletedRows.of(self.store, work.index)
-        reader = KeyedReader(self.store, self.schema, self.schema.fields, deleted=deleted, budget=_MERGE_BUDGET)
+        reader = KeyedReader(self.store, self.schema, self.schema.fields, deleted=deleted, budget=self.budget)
         compactor = Compactor(layout, reader, self.options, work.index, threads=1)
         try:
             return compactor.run(work)
