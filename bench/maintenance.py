@@ -6,7 +6,7 @@ quarter of the size, in the same run. Work that grows with the size takes four t
 grows with its square sixteen times. Every data file is a hard link to one of ten real ones, so the table can be read.
 
 Other table stores are left out: pypaimon 2.1 does not expire snapshots, pyiceberg 0.12 expires them without removing a
-file, and deltalake's vacuum knows no snapshots that it could keep.
+file, and deltalake's vacuum has not been set up here yet.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Final, TypeAlias, TypeVar
 
@@ -130,6 +131,13 @@ def _parse_value(option: Option, name: str, text: str) -> Value:
         if option.high is not None and value > option.high:
             raise ValueError(f"at most {option.high}")
     return value
+
+
+@cache
+def _default(name: str) -> Value | None:
+    """The parsed default of an option, by its name in the table of options."""
+    option = OPTIONS[name]
+    return None if option.default is None else _parse_value(option, option.name, option.default)
 
 
 def find(name: str) -> Option | None:
@@ -265,7 +273,7 @@ class TableOptions:
         for spelling in spellings:
             if spelling in self.raw:
                 return _parse(option, spelling, self.raw[spelling])
-        return None if option.default is None else _parse_value(option, option.name, option.default)
+        return _default(option.name)
 
     def _map(self, option: Option) -> dict[str, str]:
         """A map may stand in one value, or spread over one option per key."""

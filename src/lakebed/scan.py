@@ -18,14 +18,14 @@ from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown
 from lakebed.format import predicate as pred
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.types import field_to_arrow
+from lakebed.format.types import Field, field_to_arrow
+from lakebed.metadata.data_paths import path_array
 from lakebed.metadata.scan import PruneStep
 from lakebed.metadata.store import TableStore
 from lakebed.operations.incremental import IncrementalRead, Part
 from lakebed.operations.interval import Interval
 from lakebed.operations.read import BranchRead, parts_of
 from lakebed.rows.aggregates import count, min_max
-from lakebed.rows.read import data_file_paths
 from lakebed.rows.where import parse_where
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Scan:
         store: TableStore,
         *,
         columns: Sequence[str] | None,
-        where: str | None,
+        where: str | pred.Node | None,
         snapshot: Snapshot | None,
         schema: TableSchema,
         time_travel: bool = False,
@@ -94,7 +94,6 @@ class Scan:
         self._time_travel = time_travel
         self._snapshot = snapshot
         self._schema = schema
-        self._where = where
         names = schema.field_names if columns is None else _names(columns)
         for name in names:
             if name not in schema.field_names:
@@ -102,12 +101,18 @@ class Scan:
         if len(set(names)) < len(names):
             raise OptionError(f"a column is asked for more than once: {', '.join(names)}")
         self._columns = schema.select(names)
-        self._predicate = None if where is None else parse_where(where, schema.fields)
+        parsed = where is None or isinstance(where, pred.Node)
+        self._predicate = where if parsed else parse_where(where, schema.fields)
 
     @property
     def snapshot(self) -> Snapshot | None:
         """The snapshot that is read, ``None`` for a table without one."""
         return self._snapshot
+
+    @property
+    def columns(self) -> tuple[Field, ...]:
+        """The columns of the result, with their types in the table."""
+        return self._columns
 
     @property
     def schema(self) -> pa.Schema:
@@ -188,7 +193,7 @@ def _files_of(part: Part) -> pa.Table:
     entries = part.result.entries
     return pa.table(
         {
-            "file_path": pa.array(data_file_paths(part.store, part.schema, entries), pa.string()),
+            "file_path": path_array(part.store, part.schema, entries),
             "partition": entries["partition"],
             "bucket": entries["bucket"],
             "level": entries["level"],

@@ -15,6 +15,7 @@ from lakebed.errors import (
     SchemaError,
     UnsupportedError,
 )
+from lakebed.format import predicate as pred
 from lakebed.format.evolution import AddColumn, SetOption, UpdateColumnType, apply_changes
 from lakebed.format.evolution import Change as SchemaChange
 from lakebed.format.schema import TableSchema
@@ -101,7 +102,7 @@ class Table(Maintenance):
     def scan(
         self,
         columns: Sequence[str] | None = None,
-        where: str | None = None,
+        where: str | pred.Node | None = None,
         *,
         version: int | str | None = None,
         timestamp: Any = None,
@@ -195,25 +196,27 @@ class Table(Maintenance):
         who = Identity.of(schema, commit_user, commit_identifier)
         return self._tidied(write_rows(self._store, data, row_kind=row_kind, who=who, engine=_engine_for(data)))
 
-    def overwrite(self, data: Any, partition: Mapping[str, Any] | None = None) -> Snapshot | None:
+    def overwrite(
+        self, data: Any, partition: Mapping[str, Any] | None = None, *, dynamic: bool | None = None
+    ) -> Snapshot | None:
         """Replace rows by others.
 
         With ``partition`` (all or some of the partition columns) exactly what lies there is replaced, and all rows must
         belong there. Without it, a partitioned table has just those partitions replaced that the data has rows of (unless
-        ``dynamic-partition-overwrite`` is false), any other table is replaced whole.
+        ``dynamic``, or the option ``dynamic-partition-overwrite``, is false), any other table is replaced whole.
         """
         schema = self._checked_schema(writing=True)
-        made = overwrite_rows(self._store, data, partition, Identity.of(schema), engine=_engine_for(data))
-        return self._tidied(made)
+        who, engine = Identity.of(schema), _engine_for(data)
+        return self._tidied(overwrite_rows(self._store, data, partition, who, dynamic=dynamic, engine=engine))
 
-    def delete(self, where: str) -> Snapshot | None:
+    def delete(self, where: str | pred.Node) -> Snapshot | None:
         """Delete the rows that satisfy a SQL expression; ``None`` if none does.
 
         Append tables rewrite the files that hold such rows, primary-key tables write deletes for their keys.
         """
         schema = self._checked_schema(writing=True)
         who = Identity.of(schema)
-        node = parse_where(where, schema.fields)
+        node = where if isinstance(where, pred.Node) else parse_where(where, schema.fields)
         if not schema.primary_keys:
             return self._tidied(delete_from_append_table(self._store, node, who))
         matching = BranchRead(self._store, schema, self.latest_snapshot(), schema.fields, node)

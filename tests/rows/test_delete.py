@@ -183,10 +183,10 @@ def meanwhile(table: lakebed.Table, monkeypatch: pytest.MonkeyPatch, act: Callab
     other = lakebed.connect(Path(table.path).parents[1]).table(table.name)
     create_snapshot = table._store.snapshots.create
 
-    def lose_once(snapshot: lakebed.Snapshot) -> bool:
+    def lose_once(snapshot: lakebed.Snapshot, *more: Any) -> bool:
         monkeypatch.undo()
         act(other)
-        return create_snapshot(snapshot)
+        return create_snapshot(snapshot, *more)
 
     monkeypatch.setattr(table._store.snapshots, "create", lose_once)
 

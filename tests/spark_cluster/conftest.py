@@ -8,12 +8,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from tests.spark_cluster import work
-from tests.spark_cluster.drivers import Driver, Master, a_driver, connect_server, standalone_master
+from tests.spark_cluster.drivers import Cluster, Driver, Master, a_driver, connect_server, standalone_master
 
 from lakebed.errors import LakebedError
 from lakebed.spark.session import check_java
@@ -25,16 +24,6 @@ SPECULATION = {
     "spark.speculation.minTaskRuntime": "500ms",
     "spark.speculation.task.duration.threshold": "3s",
 }
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A driver, what its workers had of lakebed before it did anything, and the processes of the cluster's workers."""
-
-    driver: Driver
-    versions: set[str]
-    application: str
-    master: Master | None = field(default=None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -27,8 +27,9 @@ from typing import Any, TypeVar
 R = TypeVar("R")
 
 _CONTEXT = multiprocessing.get_context("spawn")
+_HOST = "127.0.0.1"
 _REPOSITORY = Path(__file__).parents[2]
-PATIENCE = 300.0
+PATIENCE = 600.0
 """Seconds after which something that does not end is taken for hanging; far more than anything takes."""
 
 
@@ -121,9 +122,7 @@ def python_without_lakebed(folder: Path) -> str:
     """
     path = folder / "python"
     packages = sysconfig.get_paths()["purelib"]
-    path.write_text(
-        f'#!/bin/sh\nPYTHONPATH="{packages}:{_REPOSITORY}" exec "{Path(sys.executable).resolve()}" "$@"\n'
-    )
+    path.write_text(f'#!/bin/sh\nPYTHONPATH="{packages}:{_REPOSITORY}" exec "{Path(sys.executable).resolve()}" "$@"\n')
     path.chmod(0o755)
     return str(path)
 
@@ -154,7 +153,7 @@ def settings_for(folder: Path, master: str) -> dict[str, str]:
 def environment_for(folder: Path) -> dict[str, str]:
     return {
         "SPARK_HOME": spark_home(),
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_IP": _HOST,
         "SPARK_WORKER_DIR": str(folder / "work"),
         "PYSPARK_PYTHON": python_without_lakebed(folder),
     }
@@ -179,29 +178,38 @@ class Master:
     workers: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """A driver, what its workers had of lakebed before it did anything, and the master if it is a standalone cluster."""
+
+    driver: Driver
+    versions: set[str]
+    application: str
+    master: Master | None = None
+
+
 @contextmanager
 def standalone_master(folder: Path, workers: int = 2) -> Iterator[Master]:
     """A standalone master with workers that have room for executors of several drivers."""
     with contextlib.ExitStack() as stack:
-        _, log = stack.enter_context(_daemon(folder / "master", "master.Master", "--port", "0"))
+        _, log = stack.enter_context(_daemon(folder / "master", _HOST, "master.Master", "--port", "0"))
         address = _told(log, r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")
-        room = ["--cores", "4", "--memory", "4g"]
-        made = [
-            stack.enter_context(
-                _daemon(folder / f"{n}", "worker.Worker", *room, "--work-dir", f"{folder}/{n}/work", address)
-            )
-            for n in range(workers)
-        ]
+        made = []
+        for number in range(1, workers + 1):
+            own = folder / f"worker-{number}"
+            room = ["--cores", "4", "--memory", "4g", "--work-dir", str(own / "work")]
+            # Each has a host of its own, because Spark starts the twin of a slow task on another one only.
+            made.append(stack.enter_context(_daemon(own, f"127.0.0.{number}", "worker.Worker", *room, address)))
         for _, log in made:
             _told(log, f"(Successfully registered) with master {re.escape(address)}")
         yield Master(address, tuple(pid for pid, _ in made))
 
 
 @contextmanager
-def _daemon(folder: Path, name: str, *options: str) -> Iterator[tuple[int, Path]]:
+def _daemon(folder: Path, host: str, name: str, *options: str) -> Iterator[tuple[int, Path]]:
     """A master or worker."""
-    words = [f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", "--webui-port", "0", *options]
-    with _jvm(folder, words) as started:
+    words = [f"org.apache.spark.deploy.{name}", "--host", host, "--webui-port", "0", *options]
+    with _jvm(folder, words, {"SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m"}) as started:
         yield started
 
 
@@ -209,34 +217,36 @@ def _daemon(folder: Path, name: str, *options: str) -> Iterator[tuple[int, Path]
 def connect_server(folder: Path) -> Iterator[str]:
     """A Spark Connect server with two cores; gives what clients connect to."""
     with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+        free.bind((_HOST, 0))
         port = free.getsockname()[1]
     settings = settings_for(folder, "local[2, 4]") | {
-        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.address": _HOST,
         "spark.connect.grpc.binding.port": str(port),
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": _HOST,
+        "spark.driver.host": _HOST,
         "spark.ui.enabled": "false",
     }
     options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
     with _jvm(folder, ["org.apache.spark.deploy.SparkSubmit", *options, *server]) as (pid, log):
         for _ in waiting(f"Connect server, which said {log.read_text()[-2000:]}"):
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            with contextlib.suppress(OSError), socket.create_connection((_HOST, port), 1):
                 break
             assert Path(f"/proc/{pid}/exe").exists(), log.read_text()
-        yield f"sc://127.0.0.1:{port}"
+        yield f"sc://{_HOST}:{port}"
 
 
 @contextmanager
-def _jvm(folder: Path, words: Sequence[str]) -> Iterator[tuple[int, Path]]:
+def _jvm(
+    folder: Path, words: Sequence[str], environment: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, Path]]:
     """A JVM of Spark's; gives its process and its log. The script that starts it becomes the JVM, so it is the one to end."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     with log.open("w") as output:
         process = subprocess.Popen(
             [f"{spark_home()}/bin/spark-class", *words],
-            env={**os.environ, **environment_for(folder), "SPARK_DAEMON_MEMORY": "256m"},
+            env={**os.environ, **environment_for(folder), **(environment or {})},
             stdout=output,
             stderr=output,
         )

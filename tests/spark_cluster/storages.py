@@ -18,7 +18,7 @@ import pyarrow.fs as pafs
 from lakebed.errors import StorageError
 from lakebed.storage import LocalStorage
 
-_PATIENCE = 300.0
+_PATIENCE = 600.0
 _begun: Counter[int] = Counter()
 
 

@@ -164,3 +164,13 @@ def compact_large(spark: Any, warehouse: str, name: str, budget: int) -> int | N
         return compact(spark, warehouse, name)[0]
     finally:
         module.MERGE_BUDGET = before  # type: ignore[misc]
+
+
+# ------------------------------------------------------------------------------------------------------------- Connect
+
+
+def is_connect(spark: Any) -> bool:
+    """Whether this is a client that started no JVM."""
+    from pyspark import SparkContext
+
+    return type(spark).__module__.startswith("pyspark.sql.connect") and SparkContext._gateway is None

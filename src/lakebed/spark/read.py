@@ -23,7 +23,7 @@ from lakebed.spark.manifests import ManifestJob
 from lakebed.spark.parquet import read_files
 from lakebed.spark.predicates import to_column
 from lakebed.spark.session import map_in_arrow
-from lakebed.spark.splits import TASK_MERGE_BUDGET, Reader, Split, divide, pack, split_size
+from lakebed.spark.splits import TASK_MERGE_BUDGET, Reader, Split, divide, enough, pack, split_size
 from lakebed.spark.worker_errors import plain_errors
 
 if TYPE_CHECKING:
@@ -32,10 +32,17 @@ if TYPE_CHECKING:
 _UNKNOWN_PARALLELISM: Final = 8
 
 
-def to_spark(spark: SparkSession, parts: Sequence[Part], *, merge_budget: int = TASK_MERGE_BUDGET) -> DataFrame:
-    """The rows of a scan as a DataFrame. ``merge_budget`` is the size of files on disk that a task merges at once."""
+def to_spark(
+    spark: SparkSession, parts: Sequence[Part], *, merge_budget: int = TASK_MERGE_BUDGET, limit: int | None = None
+) -> DataFrame:
+    """The rows of a scan as a DataFrame. ``merge_budget`` is the size of files on disk that a task merges at once.
+
+    With ``limit`` files may be left out if the others hold that many rows: the frame has all rows or at least so many.
+    """
     planned = [planned_on(spark, part) for part in parts]
-    frames = [frame for part in planned for frame in _frames(spark, part.reader, part.result.entries, merge_budget)]
+    frames = [
+        frame for part in planned for frame in _frames(spark, part.reader, part.result.entries, merge_budget, limit)
+    ]
     if not frames:
         return spark.createDataFrame([], spark_schema(parts[0].columns))
     return reduce(lambda left, right: left.unionAll(right), frames)
@@ -48,13 +55,17 @@ def planned_on(spark: SparkSession, part: Part) -> Part:
     return replace(part, read_manifests=ManifestJob(spark))
 
 
-def _frames(spark: SparkSession, reader: Reader, entries: pa.Table, merge_budget: int) -> Iterator[DataFrame]:
+def _frames(
+    spark: SparkSession, reader: Reader, entries: pa.Table, merge_budget: int, limit: int | None
+) -> Iterator[DataFrame]:
     if not len(entries):
         return
     total = int(pc.sum(entries["file_size"]).as_py())
     size = split_size(total, len(entries), parallelism(spark))
     native = reader.predicate is None or to_column(reader.predicate) is not None
     division = divide(reader, entries, native=native, split_bytes=size)
+    if limit is not None and reader.predicate is None:
+        division = enough(division, entries, limit)
     if len(division.plain):
         yield read_files(spark, reader, entries.take(pa.array(division.plain)))
     if division.grouped:

@@ -72,6 +72,14 @@ def divide(reader: Reader, entries: pa.Table, *, native: bool, split_bytes: int)
     return Division(plain[fit], (*_singly(plain[~fit]), *grouped))
 
 
+def enough(division: Division, entries: pa.Table, limit: int) -> Division:
+    """Only the first files that stand alone, if they hold so many rows; else the division as it is."""
+    rows = np.cumsum(entries["row_count"].to_numpy()[division.plain])
+    if not len(rows) or rows[-1] < limit:
+        return division
+    return Division(division.plain[: int(np.searchsorted(rows, limit)) + 1], ())
+
+
 def check_readable(reader: Reader, entries: pa.Table) -> None:
     """Refuse on the driver what tasks could only fail at."""
     check_formats(data_file_paths(reader.store, reader.schema, entries))

@@ -1,0 +1,214 @@
+package lakebed;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.math.BigDecimal;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.function.Supplier;
+import org.apache.spark.QueryContext;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.BooleanType;
+import org.apache.spark.sql.types.ByteType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DateType;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.types.DoubleType;
+import org.apache.spark.sql.types.FloatType;
+import org.apache.spark.sql.types.IntegerType;
+import org.apache.spark.sql.types.ShortType;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+import scala.Function1;
+import scala.Option;
+import scala.Tuple2;
+import scala.collection.Iterator;
+import scala.collection.immutable.Map$;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+import scala.collection.mutable.ArrayBuffer;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * What the catalog's Python cannot do itself: extend classes of Spark (proxies are for interfaces only), and walk trees of
+ * objects, where Py4J would make a round trip for every node. Compiled in the driver by the compiler that Spark brings along
+ * for its own generated code; nothing of it travels to executors.
+ */
+public final class Bridge {
+
+  /** The rule that puts plans in the place of scans, to be added to a session's optimizer. */
+  public Rule scanRule() {
+    return new ScanRule();
+  }
+
+  /** An error with a plain message that Spark's front ends show as it is. */
+  public AnalysisException error(String message, String condition) {
+    return new AnalysisException(
+        message,
+        Option.empty(),
+        Option.empty(),
+        Option.empty(),
+        Option.apply(condition),
+        (scala.collection.immutable.Map) Map$.MODULE$.empty(),
+        new QueryContext[0]);
+  }
+
+  /** The settings of a session whose names start with a prefix, as JSON. */
+  public String settings(SQLConf conf, String prefix) throws JsonProcessingException {
+    TreeMap found = new TreeMap();
+    Iterator all = conf.getAllConfs().iterator();
+    while (all.hasNext()) {
+      Tuple2 setting = (Tuple2) all.next();
+      if (((String) setting._1()).startsWith(prefix)) {
+        found.put(((String) setting._1()).substring(prefix.length()), setting._2());
+      }
+    }
+    return new ObjectMapper().writeValueAsString(found);
+  }
+
+  /** Conditions as JSON: ["op", [children]], {"column": [names]}, {"value": text, "type": name}, or null for what is unknown. */
+  public String describe(Expression[] conditions) throws JsonProcessingException {
+    List all = new ArrayList();
+    for (int i = 0; i < conditions.length; i++) {
+      all.add(tree(conditions[i]));
+    }
+    return new ObjectMapper().writeValueAsString(all);
+  }
+
+  /** Rows of Spark from the texts of its inner values, a JSON list of lists. */
+  public InternalRow[] rows(String texts, StructType schema) throws JsonProcessingException {
+    List all = (List) new ObjectMapper().readValue(texts, List.class);
+    InternalRow[] rows = new InternalRow[all.size()];
+    for (int i = 0; i < rows.length; i++) {
+      List given = (List) all.get(i);
+      Object[] values = new Object[given.size()];
+      for (int j = 0; j < values.length; j++) {
+        values[j] = given.get(j) == null ? null : value((String) given.get(j), schema.fields()[j].dataType());
+      }
+      rows[i] = new GenericInternalRow(values);
+    }
+    return rows;
+  }
+
+  /** The texts of the inner values of a row of Spark, a JSON list. */
+  public String values(InternalRow row, StructType schema) throws JsonProcessingException {
+    List texts = new ArrayList();
+    for (int i = 0; i < row.numFields(); i++) {
+      texts.add(row.isNullAt(i) ? null : text(row.get(i, schema.fields()[i].dataType())));
+    }
+    return new ObjectMapper().writeValueAsString(texts);
+  }
+
+  private static Object value(String text, DataType type) {
+    if (type instanceof StringType) {
+      return UTF8String.fromString(text);
+    } else if (type instanceof IntegerType || type instanceof DateType) {
+      return Integer.valueOf(text);
+    } else if (type instanceof BooleanType) {
+      return Boolean.valueOf(text);
+    } else if (type instanceof ByteType) {
+      return Byte.valueOf(text);
+    } else if (type instanceof ShortType) {
+      return Short.valueOf(text);
+    } else if (type instanceof FloatType) {
+      return Float.valueOf(text);
+    } else if (type instanceof DoubleType) {
+      return Double.valueOf(text);
+    } else if (type instanceof DecimalType) {
+      return Decimal.apply(new BigDecimal(text), ((DecimalType) type).precision(), ((DecimalType) type).scale());
+    }
+    return Long.valueOf(text);
+  }
+
+  private static Object tree(Expression expression) {
+    if (expression instanceof Literal) {
+      Literal literal = (Literal) expression;
+      TreeMap node = new TreeMap();
+      node.put("value", text(literal.value()));
+      node.put("type", literal.dataType().catalogString());
+      return node;
+    }
+    if (expression instanceof NamedReference) {
+      TreeMap node = new TreeMap();
+      node.put("column", ((NamedReference) expression).fieldNames());
+      return node;
+    }
+    if (!(expression instanceof GeneralScalarExpression)) {
+      return null;
+    }
+    List children = new ArrayList();
+    Expression[] below = expression.children();
+    for (int i = 0; i < below.length; i++) {
+      children.add(tree(below[i]));
+    }
+    List node = new ArrayList();
+    node.add(((GeneralScalarExpression) expression).name());
+    node.add(children);
+    return node;
+  }
+
+  private static String text(Object value) {
+    if (value instanceof byte[]) {
+      byte[] bytes = (byte[]) value;
+      StringBuilder hex = new StringBuilder();
+      for (int i = 0; i < bytes.length; i++) {
+        hex.append(Character.forDigit((bytes[i] >> 4) & 15, 16)).append(Character.forDigit(bytes[i] & 15, 16));
+      }
+      return hex.toString();
+    }
+    return value == null ? null : value.toString();
+  }
+
+  private static final class ScanRule extends Rule {
+    public TreeNode apply(TreeNode plan) {
+      return plan.transform(new ScanToPlan());
+    }
+
+    public String ruleName() {
+      return "lakebed.ScanRule";
+    }
+  }
+
+  /** A scan of ours is a Supplier of a DataFrame, whose plan takes its place under the names that the query knows. */
+  private static final class ScanToPlan extends AbstractPartialFunction {
+    public boolean isDefinedAt(Object node) {
+      return node instanceof DataSourceV2ScanRelation && ((DataSourceV2ScanRelation) node).scan() instanceof Supplier;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (!isDefinedAt(node)) {
+        return otherwise.apply(node);
+      }
+      DataSourceV2ScanRelation relation = (DataSourceV2ScanRelation) node;
+      Dataset frame = (Dataset) ((Supplier) relation.scan()).get();
+      LogicalPlan plan = frame.queryExecution().optimizedPlan();
+      ArrayBuffer columns = new ArrayBuffer();
+      for (int i = 0; i < relation.output().size(); i++) {
+        AttributeReference wanted = (AttributeReference) relation.output().apply(i);
+        Attribute given = (Attribute) plan.output().apply(i);
+        columns.addOne(
+            new Alias(given, wanted.name(), wanted.exprId(), (Seq) Nil$.MODULE$, Option.empty(), (Seq) Nil$.MODULE$));
+      }
+      return new Project((Seq) columns.toSeq(), plan);
+    }
+  }
+}

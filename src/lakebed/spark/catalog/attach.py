@@ -1,0 +1,92 @@
+"""Puts a lake into a Spark session as a catalog. The one place that reaches into Spark's privates.
+
+Two things are needed of a session: that its catalog manager keeps catalogs in a map of the name ``catalogs``, to which one
+can be added, and that its optimizer takes further rules. Both are tried before anything is changed; a Spark where they do not
+hold is told in one sentence. The session is changed in nothing else, and a session made of it (``newSession``) has to be
+attached again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from lakebed.errors import AlreadyExistsError, LakebedError, OptionError, UnsupportedError
+from lakebed.spark.catalog.catalog import Catalog, Warehouse
+from lakebed.spark.catalog.jvm import Jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_RULE: Final = "lakebed.ScanRule"
+_TAKEN: Final = ("spark_catalog", "system", "session", "builtin")
+
+
+def attach(spark: SparkSession, name: str, lake: Warehouse) -> Jvm:
+    """Make the tables of a lake known to a session as ``<name>.<database>.<table>``; again is fine."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise UnsupportedError(
+            "SQL over a lake needs a classic Spark session, and this one is Spark Connect; read and write tables with "
+            'lake.table(...) and spark.read.format("lakebed") there'
+        )
+    if not name.isidentifier() or name in _TAKEN:
+        raise OptionError(f"{name!r} cannot be the name of a catalog; connect(..., name=...) takes a plain word")
+    jvm, catalogs = _probed(spark)
+    current = catalogs.get(name)
+    if current.isDefined():
+        known = current.get()
+        if isinstance(known, Catalog) and known.lake.warehouse == lake.warehouse:
+            return jvm
+        raise AlreadyExistsError(
+            f"this Spark session has another catalog of the name {name!r}; give this lake another one with "
+            "connect(..., name=...)"
+        )
+    if spark.conf.get(f"spark.sql.catalog.{name}", None) is not None:
+        raise AlreadyExistsError(
+            f"the setting spark.sql.catalog.{name} of this session names another catalog; give this lake another name "
+            "with connect(..., name=...)"
+        )
+    _serve_callbacks(jvm)
+    _add_rule(jvm)
+    catalogs.put(name, Catalog(jvm, name, lake))
+    return jvm
+
+
+def _probed(spark: SparkSession) -> tuple[Jvm, Any]:
+    """The JVM and the map of catalogs, of a Spark in which all that is needed is where we look for it."""
+    try:
+        jvm = Jvm(spark)
+        manager = jvm.session_state.catalogManager()
+        field = manager.getClass().getDeclaredField("catalogs")
+        field.setAccessible(True)
+        catalogs = field.get(manager)
+        catalogs.get("lakebed").isDefined()
+        jvm.session_state.experimentalMethods().extraOptimizations().size()
+        jvm.bridge.scanRule()
+    except Exception as error:
+        raise LakebedError(
+            f"Lakebed cannot be a catalog of Spark {spark.version}, whose inside is not as in Spark 4.1 to 4.3 "
+            f"({_first_line(error)}); use one of those, or read and write tables with lake.table(...)"
+        ) from error
+    return jvm, catalogs
+
+
+def _first_line(error: Exception) -> str:
+    cause = getattr(error, "java_exception", None)
+    lines = str(error if cause is None else cause.toString()).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _serve_callbacks(jvm: Jvm) -> None:
+    """Let the JVM call Python, and let Python throw exceptions of Java."""
+    from pyspark.java_gateway import ensure_callback_server_started  # noqa: PLC0415 - Spark is optional
+
+    ensure_callback_server_started(jvm.gateway)
+    jvm.gateway._callback_server.callback_server_parameters.propagate_java_exceptions = True  # noqa: SLF001 - no public way
+
+
+def _add_rule(jvm: Jvm) -> None:
+    methods = jvm.session_state.experimentalMethods()
+    rules = methods.extraOptimizations()
+    names = [rules.apply(i).ruleName() for i in range(rules.size())]
+    if _RULE not in names:
+        getattr(methods, "extraOptimizations_$eq")(rules.appended(jvm.bridge.scanRule()))

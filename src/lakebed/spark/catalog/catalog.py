@@ -1,0 +1,282 @@
+"""The catalog that Spark asks: databases, tables and procedures by name.
+
+It knows a warehouse by what :class:`Warehouse` says, and opens a table anew whenever Spark loads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, UnsupportedError
+from lakebed.spark.catalog.ddl import changes, definition
+from lakebed.spark.catalog.jvm import Jvm
+from lakebed.spark.catalog.names import (
+    database_of,
+    no_such_namespace,
+    no_such_table,
+    session_options,
+    table_name,
+)
+from lakebed.spark.catalog.proxy import JavaThrow, Proxy
+from lakebed.spark.catalog.tables import SystemTableProxy, TableProxy
+
+_CATALOG: Final = "org.apache.spark.sql.connector.catalog."
+_DEFAULT_DATABASE: Final = "default"
+_CAPABILITIES: Final = ("SUPPORT_COLUMN_DEFAULT_VALUE",)
+
+
+class Warehouse(Protocol):
+    """What the catalog asks of a lake."""
+
+    @property
+    def warehouse(self) -> str: ...
+    def databases(self) -> list[str]: ...
+    def create_database(self, name: str, *, properties: Mapping[str, str] | None = None) -> None: ...
+    def drop_database(self, name: str, *, cascade: bool = False) -> None: ...
+    def database_properties(self, name: str) -> dict[str, str]: ...
+    def set_database_properties(self, name: str, properties: Mapping[str, str]) -> None: ...
+    def tables(self, database: str) -> list[str]: ...
+    def table(self, name: str, *, options: Mapping[str, object] | None = None) -> Any: ...
+    def create_table(
+        self,
+        name: str,
+        schema: Any,
+        *,
+        partition_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        options: Mapping[str, object] | None = None,
+        comment: str | None = None,
+    ) -> Any: ...
+    def drop_table(self, name: str) -> None: ...
+    def rename_table(self, name: str, new_name: str) -> Any: ...
+
+
+class Catalog(Proxy):
+    """A lake, as a catalog of Spark."""
+
+    def __init__(self, jvm: Jvm, name: str, lake: Warehouse) -> None:
+        super().__init__(jvm)
+        self._catalog_name, self._lake = name, lake
+
+    @property
+    def lake(self) -> Warehouse:
+        """What it shows."""
+        return self._lake
+
+    def name(self) -> str:
+        return self._catalog_name
+
+    def initialize(self, _name: str, _options: Any) -> None:
+        """Spark calls this for catalogs that it makes itself."""
+
+    def defaultNamespace(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.strings([_DEFAULT_DATABASE])
+
+    def capabilities(self) -> Any:
+        known = self._jvm.connector.catalog.TableCatalogCapability
+        return self._jvm.set(getattr(known, name) for name in _CAPABILITIES)
+
+    def useNullableQuerySchema(self) -> bool:  # noqa: N802 - Java's name
+        return True
+
+    def __repr__(self) -> str:
+        return f"<Catalog {self._catalog_name}: {self._lake.warehouse}>"
+
+    # --------------------------------------------------------------------------------------------- databases
+
+    def listNamespaces(self, parent: Any = None) -> Any:  # noqa: N802 - Java's name
+        inside = parent is not None and len(parent) > 0
+        if inside:
+            self._existing(parent)
+        names = [] if inside else self._lake.databases()
+        made = self._jvm.gateway.new_array(self._jvm.java.java.lang.String, len(names), 1)
+        for position, name in enumerate(names):
+            made[position][0] = name
+        return made
+
+    def namespaceExists(self, namespace: Any) -> bool:  # noqa: N802 - Java's name
+        parts = list(namespace)
+        return len(parts) == 1 and parts[0] in self._lake.databases()
+
+    def loadNamespaceMetadata(self, namespace: Any) -> Any:  # noqa: N802 - Java's name
+        name = self._existing(namespace)
+        location = f"{self._lake.warehouse}/{name}.db"
+        return self._jvm.map({"location": location, **self._lake.database_properties(name)})
+
+    def createNamespace(self, namespace: Any, properties: Any) -> None:  # noqa: N802 - Java's name
+        name = database_of(self._jvm, namespace)
+        given = {str(key): str(value) for key, value in dict(properties).items() if key != "owner"}
+        if "location" in given:
+            raise UnsupportedError(f"database {name!r}: LOCATION: it lies in the warehouse; leave LOCATION out")
+        try:
+            self._lake.create_database(name, properties=given)
+        except AlreadyExistsError:
+            exceptions = self._jvm.sql.catalyst.analysis
+            raise JavaThrow(exceptions.NamespaceAlreadyExistsException(self._jvm.strings([name]))) from None
+
+    def alterNamespace(self, namespace: Any, given: Any) -> None:  # noqa: N802 - Java's name
+        name = self._existing(namespace)
+        properties = self._lake.database_properties(name)
+        for item in given:
+            key = item.property()
+            if key in {"location", "owner"}:
+                raise UnsupportedError(f"database {name!r}: its {key} cannot be set")
+            if item.getClass().getSimpleName() == "SetProperty":
+                properties[key] = item.value()
+            else:
+                properties.pop(key, None)
+        self._lake.set_database_properties(name, properties)
+
+    def dropNamespace(self, namespace: Any, cascade: bool) -> bool:  # noqa: N802 - Java's name
+        name = self._existing(namespace)
+        if not cascade and self._lake.tables(name):
+            exceptions = self._jvm.sql.catalyst.analysis
+            raise JavaThrow(exceptions.NonEmptyNamespaceException(self._jvm.strings([name])))
+        self._lake.drop_database(name, cascade=cascade)
+        return True
+
+    def _existing(self, namespace: Any) -> str:
+        if not self.namespaceExists(namespace):
+            raise no_such_namespace(self._jvm, namespace)
+        return database_of(self._jvm, namespace)
+
+    # ------------------------------------------------------------------------------------------------ tables
+
+    def listTables(self, namespace: Any) -> Any:  # noqa: N802 - Java's name
+        names = self._lake.tables(self._existing(namespace))
+        identifiers = self._jvm.connector.catalog.Identifier
+        return self._jvm.array(identifiers, [identifiers.of(namespace, name) for name in names])
+
+    def listTableSummaries(self, namespace: Any) -> Any:  # noqa: N802 - Java's name
+        summaries = self._jvm.connector.catalog.TableSummary
+        return self._jvm.array(summaries, [summaries.of(ident, "MANAGED") for ident in self.listTables(namespace)])
+
+    def loadTable(self, ident: Any, *more: Any) -> Any:  # noqa: N802 - Java's name
+        return self._loaded(ident, _travel(more))
+
+    def _loaded(self, ident: Any, travel: Mapping[str, Any]) -> Any:
+        name = table_name(ident)
+        if name is None:
+            raise no_such_table(self._jvm, ident)
+        options = session_options(self._jvm, self._catalog_name, name)
+        title = f"{self._catalog_name}.{name}"
+        try:
+            table = self._lake.table(name, options=options)
+        except NotFoundError:
+            if self._has_base(name):
+                raise
+            raise no_such_table(self._jvm, ident) from None
+        if not hasattr(table, "schema"):
+            if travel:
+                raise UnsupportedError(f"{name} is a system table, which has no versions; leave out AS OF")
+            return SystemTableProxy(self._jvm, title, table)
+        return TableProxy(
+            self._jvm, title, table, lambda given: self._lake.table(name, options={**options, **given}), travel
+        )
+
+    def _has_base(self, name: str) -> bool:
+        """Whether it is only a branch or system table of a table that is not there."""
+        try:
+            return "$" in name and self._lake.table(name.partition("$")[0]) is not None
+        except LakebedError:
+            return False
+
+    def tableExists(self, ident: Any) -> bool:  # noqa: N802 - Java's name
+        name = table_name(ident)
+        try:
+            return name is not None and self._lake.table(name) is not None
+        except NotFoundError:
+            return False
+
+    def createTable(self, ident: Any, *given: Any) -> Any:  # noqa: N802 - Java's name
+        if len(given) == 1:
+            columns, transforms, properties = given[0].columns(), given[0].partitions(), given[0].properties()
+        else:
+            columns, transforms, properties = given
+        wanted = definition(self._jvm, columns, transforms, dict(properties))
+        name = table_name(ident)
+        if name is None or not self.namespaceExists(ident.namespace()):
+            raise no_such_namespace(self._jvm, ident.namespace())
+        try:
+            self._lake.create_table(
+                name,
+                wanted.columns,
+                partition_by=wanted.partition_by,
+                primary_key=wanted.primary_key,
+                options=wanted.options,
+                comment=wanted.comment,
+            )
+        except AlreadyExistsError:
+            if not self.tableExists(ident):  # something else is in the way
+                raise
+            raise JavaThrow(self._jvm.sql.catalyst.analysis.TableAlreadyExistsException(ident)) from None
+        return self._loaded(ident, {})
+
+    def createTableLike(self, ident: Any, info: Any, source: Any) -> Any:  # noqa: N802 - Java's name
+        like = dict(source.properties()) | dict(info.properties())
+        return self.createTable(ident, source.columns(), source.partitioning(), self._jvm.map(like))
+
+    def alterTable(self, ident: Any, given: Any) -> Any:  # noqa: N802 - Java's name
+        table = self._plain_table(ident)
+
+        def has_column(path: tuple[str, ...]) -> bool:
+            return path[0] in table.schema.field_names
+
+        table.alter(*changes(self._jvm, given, has_column))
+        return self._loaded(ident, {})
+
+    def dropTable(self, ident: Any) -> bool:  # noqa: N802 - Java's name
+        if not self.tableExists(ident):
+            return False
+        self._lake.drop_table(str(table_name(ident)))
+        return True
+
+    def purgeTable(self, ident: Any) -> bool:  # noqa: N802 - Java's name
+        return self.dropTable(ident)
+
+    def renameTable(self, old: Any, new: Any) -> None:  # noqa: N802 - Java's name
+        self._plain_table(old)
+        target = table_name(new) or f"{next(iter(old.namespace()))}.{new.name()}"
+        if self.tableExists(new):
+            raise JavaThrow(self._jvm.sql.catalyst.analysis.TableAlreadyExistsException(new))
+        self._lake.rename_table(str(table_name(old)), target)
+
+    def _plain_table(self, ident: Any) -> Any:
+        name = table_name(ident)
+        if name is None or not self.tableExists(ident):
+            raise no_such_table(self._jvm, ident)
+        table = self._lake.table(name)
+        if not hasattr(table, "schema"):
+            raise UnsupportedError(f"{name} is a system table; it can only be read")
+        return table
+
+    def invalidateTable(self, _ident: Any) -> None:  # noqa: N802 - Java's name
+        """Nothing is kept between two loads."""
+
+    def tableStateOptionKeys(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.set([])
+
+    def changelogStateOptionKeys(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.set([])
+
+    def loadChangelog(self, ident: Any, *_more: Any) -> Any:  # noqa: N802 - Java's name
+        raise UnsupportedError(f"changes of {table_name(ident)} are read with paimon_incremental_query")
+
+    class Java:
+        implements = (_CATALOG + "TableCatalog", _CATALOG + "SupportsNamespaces")
+
+
+def _travel(more: Sequence[Any]) -> dict[str, Any]:
+    """The version that Spark asks for: a text, or microseconds; since Spark 4.3 inside of a context."""
+    asked = more[0] if more else None
+    if len(more) == 2:
+        found = more[0].timeTravel()
+        if not found.isPresent():
+            return {}
+        point = found.get()
+        is_version = point.getClass().getSimpleName() == "AsOfVersion"
+        asked = point.version() if is_version else point.micros()
+    if isinstance(asked, str):
+        return {"version": asked}
+    return {"timestamp": asked // 1000} if isinstance(asked, int) else {}

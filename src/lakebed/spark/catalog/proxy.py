@@ -1,0 +1,81 @@
+"""Python objects that Spark holds as Java objects, and how errors get across.
+
+What a proxy raises on purpose becomes an exception of Spark with the same sentence, so users see no trace of the way it took;
+``own_error`` is the way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from types import FunctionType
+from typing import Any, Final
+
+import lakebed.errors
+from lakebed.errors import LakebedError
+from lakebed.spark.catalog.jvm import Jvm
+
+_CONDITION: Final = "LAKEBED."
+
+
+class Proxy:
+    """Implements the Java interfaces that its inner class ``Java`` names.
+
+    All of their methods must exist in Python: those with a default in Java are asked of Python too.
+    """
+
+    def __init__(self, jvm: Jvm) -> None:
+        self._jvm = jvm
+
+    def __init_subclass__(cls) -> None:
+        """Let every method that Spark may call raise Spark's exceptions."""
+        for name, member in list(vars(cls).items()):
+            if isinstance(member, FunctionType) and not name.startswith("_"):
+                setattr(cls, name, _translated(member))
+
+    def toString(self) -> str:  # noqa: N802 - Java's name
+        return repr(self)
+
+    def hashCode(self) -> int:  # noqa: N802 - Java's name
+        return hash(self) & 0x7FFFFFFF
+
+    def equals(self, other: object) -> bool:
+        return other is self
+
+
+class JavaThrow(Exception):  # noqa: N818 - carries one
+    """Ends a call from Spark with a Java exception."""
+
+    def __init__(self, exception: Any) -> None:
+        super().__init__(str(exception))
+        self.exception = exception
+
+
+def _translated(method: Callable[..., Any]) -> Callable[..., Any]:
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - Spark is optional
+    from pyspark.errors.exceptions.captured import CapturedException  # noqa: PLC0415 - Spark is optional
+
+    @wraps(method)
+    def run(self: Proxy, *arguments: Any) -> Any:
+        try:
+            return method(self, *arguments)
+        except JavaThrow as thrown:
+            exception = thrown.exception
+        except CapturedException as error:  # Spark's own, on its way back
+            if error._origin is None:  # noqa: SLF001 - no public way
+                raise
+            exception = error._origin  # noqa: SLF001 - no public way
+        except LakebedError as error:
+            exception = self._jvm.bridge.error(str(error), _CONDITION + type(error).__name__)
+        raise Py4JJavaError("", exception)
+
+    return run
+
+
+def own_error(error: BaseException) -> LakebedError | None:
+    """The error of ours that an exception of Spark stands for."""
+    condition = getattr(error, "getCondition", lambda: None)() or ""
+    kind = getattr(lakebed.errors, condition.removeprefix(_CONDITION), None)
+    if not condition.startswith(_CONDITION) or not isinstance(kind, type) or not issubclass(kind, LakebedError):
+        return None
+    return kind(str(getattr(error, "_desc", error)))

@@ -1,0 +1,209 @@
+"""Tables as Spark sees them: columns, partitions, properties, and the ways to read, write, delete and truncate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from lakebed.errors import DataError, UnsupportedError
+from lakebed.format import predicate as pred
+from lakebed.format.types import Field, field_from_arrow
+from lakebed.operations.incremental import Part
+from lakebed.spark.catalog.filters import nodes
+from lakebed.spark.catalog.jvm import Jvm
+from lakebed.spark.catalog.partitions import Partitions
+from lakebed.spark.catalog.proxy import Proxy
+from lakebed.spark.catalog.scans import RowsScanBuilder, TableScanBuilder
+from lakebed.spark.catalog.writes import TableWriteBuilder
+
+_CATALOG: Final = "org.apache.spark.sql.connector.catalog."
+_READ_AND_WRITE: Final = (
+    *("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE"),
+    *("TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC"),
+)
+PRIMARY_KEY: Final = "primary-key"
+PROVIDER: Final = "paimon"
+
+Open = Callable[[Mapping[str, str]], Any]
+"""Opens the same table with further options."""
+
+
+class _Table(Proxy):
+    """What all tables tell."""
+
+    def __init__(self, jvm: Jvm, name: str, fields: Sequence[Field]) -> None:
+        super().__init__(jvm)
+        self._name, self._fields = name, fields
+
+    def name(self) -> str:
+        return self._name
+
+    def id(self) -> None:
+        """Spark would compare ids of a table that is loaded again; names are enough."""
+
+    def version(self) -> None:
+        """The version is pinned when a scan is built, not when Spark loads the table."""
+
+    def schema(self) -> Any:
+        return self._jvm.struct(self._fields)
+
+    def columns(self) -> Any:
+        return self._jvm.columns(self._fields)
+
+    def constraints(self) -> Any:
+        return self._jvm.array(self._jvm.connector.catalog.constraints.Constraint, [])
+
+    def _capabilities(self, names: Sequence[str]) -> Any:
+        known = self._jvm.connector.catalog.TableCapability
+        return self._jvm.set(getattr(known, name) for name in names)
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+class TableProxy(_Table):
+    """A table, or a branch of one, at its latest snapshot or at an earlier one (``travel``)."""
+
+    def __init__(self, jvm: Jvm, name: str, table: Any, open_with: Open, travel: Mapping[str, Any]) -> None:
+        self._table, self._open_with, self._travel = table, open_with, travel
+        super().__init__(jvm, name, table.scan(**travel).columns if travel else table.schema.fields)
+        self._partitions = Partitions(jvm, table)
+
+    def properties(self) -> Any:
+        schema = self._table.schema
+        shown = {"provider": PROVIDER, "location": self._table.path, "is_managed_location": "true"}
+        if schema.comment is not None:
+            shown["comment"] = schema.comment
+        if schema.primary_keys:
+            shown[PRIMARY_KEY] = ",".join(schema.primary_keys)
+        return self._jvm.map({**shown, **schema.options})
+
+    def partitioning(self) -> Any:
+        expressions = self._jvm.connector.expressions
+        keys = [expressions.Expressions.identity(_quoted(name)) for name in self._table.schema.partition_keys]
+        return self._jvm.array(expressions.Transform, keys)
+
+    def capabilities(self) -> Any:
+        return self._capabilities(_READ_AND_WRITE)
+
+    # ----------------------------------------------------------------------------------------- reading, writing
+
+    def newScanBuilder(self, options: Any) -> TableScanBuilder:  # noqa: N802 - Java's name
+        given = {str(key): str(value) for key, value in dict(options.asCaseSensitiveMap()).items()}
+        table = self._open_with(given) if given else self._table
+
+        def parts(columns: Sequence[str], node: pred.Node | None) -> Sequence[Part]:
+            made: Sequence[Part] = table.scan(columns, node, **self._travel).parts
+            return made
+
+        return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts)
+
+    def newWriteBuilder(self, _info: Any) -> TableWriteBuilder:  # noqa: N802 - Java's name
+        if self._travel:
+            raise UnsupportedError(f"{self._name} is read at an earlier version, which cannot be written")
+        return TableWriteBuilder(self._jvm, self._table)
+
+    def canDeleteWhere(self, predicates: Any) -> bool:  # noqa: N802 - Java's name
+        return None not in nodes(self._jvm.bridge.describe(predicates), self._fields)
+
+    def deleteWhere(self, predicates: Any, _options: Any = None) -> None:  # noqa: N802 - Java's name
+        found = nodes(self._jvm.bridge.describe(predicates), self._fields)
+        given = [node for node in found if node is not None]
+        if len(given) < len(found):
+            raise DataError(f"table {self._name}: this condition is not one that rows are deleted by")
+        node = pred.conjunction(given)
+        if node == pred.TRUE:
+            self._table.truncate()
+        else:
+            self._table.delete(node)
+
+    def truncateTable(self, _options: Any = None) -> bool:  # noqa: N802 - Java's name
+        self._table.truncate()
+        return True
+
+    def supportedCustomMetrics(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.no_metrics("CustomMetric")
+
+    def reportDriverMetrics(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.no_metrics("CustomTaskMetric")
+
+    # ----------------------------------------------------------------------------------------------- partitions
+
+    def partitionSchema(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.struct(self._table.schema.partition_fields)
+
+    def listPartitionIdentifiers(self, names: Any, row: Any) -> Any:  # noqa: N802 - Java's name
+        return self._partitions.matching(list(names), row)
+
+    def loadPartitionMetadata(self, _row: Any) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.map({})
+
+    def partitionExists(self, row: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.exists(row)
+
+    def dropPartition(self, row: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.drop(row)
+
+    def purgePartition(self, row: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.drop(row)
+
+    def truncatePartition(self, row: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.drop(row)
+
+    def createPartition(self, _row: Any, _properties: Any) -> None:  # noqa: N802 - Java's name
+        raise self._no_partition_of_its_own()
+
+    def renamePartition(self, _from: Any, _to: Any) -> bool:  # noqa: N802 - Java's name
+        raise self._no_partition_of_its_own()
+
+    def replacePartitionMetadata(self, _row: Any, _properties: Any) -> None:  # noqa: N802 - Java's name
+        raise self._no_partition_of_its_own()
+
+    def _no_partition_of_its_own(self) -> UnsupportedError:
+        return UnsupportedError(
+            f"table {self._name}: a partition is there when it has rows, and has no name or properties of its own; "
+            "insert rows instead"
+        )
+
+    class Java:
+        implements = (
+            _CATALOG + "SupportsRead",
+            _CATALOG + "SupportsWrite",
+            _CATALOG + "SupportsDeleteV2",
+            _CATALOG + "SupportsPartitionManagement",
+        )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+class SystemTableProxy(_Table):
+    """A read-only table about a table."""
+
+    def __init__(self, jvm: Jvm, name: str, table: Any) -> None:
+        self._table = table
+        self._rows: pa.Table | None = table.scan().to_arrow()
+        super().__init__(jvm, name, [field_from_arrow(column) for column in self._rows.schema])
+
+    def properties(self) -> Any:
+        return self._jvm.map({})
+
+    def partitioning(self) -> Any:
+        return self._jvm.array(self._jvm.connector.expressions.Transform, [])
+
+    def capabilities(self) -> Any:
+        return self._capabilities(("BATCH_READ",))
+
+    def newScanBuilder(self, _options: Any) -> RowsScanBuilder:  # noqa: N802 - Java's name
+        return RowsScanBuilder(self._jvm, f"lakebed {self._name}", self._taken)
+
+    def _taken(self) -> pa.Table:
+        """The rows that were made to know the columns; for a later query made anew."""
+        rows, self._rows = self._rows, None
+        return self._table.scan().to_arrow() if rows is None else rows
+
+    class Java:
+        implements = (_CATALOG + "SupportsRead",)

@@ -1,0 +1,136 @@
+"""Rows that Spark hands over to be written: it has checked and cast them, our own job writes and commits them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from lakebed.errors import UnsupportedError
+from lakebed.format import predicate as pred
+from lakebed.format.schema import TableSchema
+from lakebed.spark.catalog.filters import nodes
+from lakebed.spark.catalog.jvm import Jvm
+from lakebed.spark.catalog.proxy import Proxy
+
+_WRITE: Final = "org.apache.spark.sql.connector.write."
+
+
+@dataclass(frozen=True, slots=True)
+class WriteMode:
+    """What becomes of the rows that are there: nothing, or those of a partition, of the data's partitions, or all go."""
+
+    replaces: bool = False
+    partition: Mapping[str, Any] | None = None
+    dynamic: bool = False
+
+
+class TableWriteBuilder(Proxy):
+    """Takes what is to be replaced, and builds the write."""
+
+    def __init__(self, jvm: Jvm, table: Any) -> None:
+        super().__init__(jvm)
+        self._table = table
+        self._mode = WriteMode()
+
+    def truncate(self) -> TableWriteBuilder:
+        self._mode = WriteMode(replaces=True)
+        return self
+
+    def canOverwrite(self, predicates: Any) -> bool:  # noqa: N802 - Java's name
+        return partition_of(self._nodes(predicates), self._table.schema) is not None
+
+    def overwrite(self, predicates: Any) -> TableWriteBuilder:
+        partition = partition_of(self._nodes(predicates), self._table.schema)
+        if partition is None:
+            raise UnsupportedError(
+                f"table {self._table.name}: rows are replaced by partition; name values of partition columns "
+                f"({', '.join(self._table.schema.partition_keys) or 'it has none'}), or delete and insert"
+            )
+        self._mode = WriteMode(replaces=True, partition=partition or None)
+        return self
+
+    def overwriteDynamicPartitions(self) -> TableWriteBuilder:  # noqa: N802 - Java's name
+        self._mode = replace(WriteMode(replaces=True), dynamic=True)
+        return self
+
+    def build(self) -> TableWrite:
+        return TableWrite(self._jvm, self._table, self._mode)
+
+    def buildForBatch(self) -> Any:  # noqa: N802 - Java's name
+        return self.build().toBatch()
+
+    def buildForStreaming(self) -> Any:  # noqa: N802 - Java's name
+        return self.build().toStreaming()
+
+    def _nodes(self, predicates: Any) -> list[pred.Node | None]:
+        return nodes(self._jvm.bridge.describe(predicates), self._table.schema.fields)
+
+    class Java:
+        implements = (_WRITE + "SupportsOverwriteV2", _WRITE + "SupportsDynamicOverwrite")
+
+
+def partition_of(conditions: Sequence[pred.Node | None], schema: TableSchema) -> dict[str, Any] | None:
+    """The partition that conditions name: values by column, none for "everything"; ``None`` if they say something else."""
+    found: dict[str, Any] = {}
+    for node in conditions:
+        for part in () if node is None else pred.conjuncts(node):
+            match part:
+                case pred.Literal(True):
+                    continue
+                case pred.Compare(column, "=" | "<=>", value) if column in schema.partition_keys:
+                    found[column] = value.as_py()
+                case pred.IsNull(column, False) if column in schema.partition_keys:
+                    found[column] = None
+                case _:
+                    return None
+        if node is None:
+            return None
+    return found
+
+
+class TableWrite(Proxy):
+    """A write that Spark runs by handing us the query as a DataFrame."""
+
+    def __init__(self, jvm: Jvm, table: Any, mode: WriteMode) -> None:
+        super().__init__(jvm)
+        self._table, self._mode = table, mode
+
+    def toInsertableRelation(self) -> Insertion:  # noqa: N802 - Java's name
+        return Insertion(self._jvm, self._table, self._mode)
+
+    def description(self) -> str:
+        return f"write to {self._table.name}"
+
+    def toBatch(self) -> Any:  # noqa: N802 - Java's name
+        raise UnsupportedError(f"table {self._table.name} is written by SQL and DataFrames as a whole, not by Spark's writers")
+
+    def toStreaming(self) -> Any:  # noqa: N802 - Java's name
+        raise UnsupportedError(f"table {self._table.name} cannot be the target of a stream in SQL; use foreachBatch")
+
+    def supportedCustomMetrics(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.no_metrics("CustomMetric")
+
+    def reportDriverMetrics(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.no_metrics("CustomTaskMetric")
+
+    class Java:
+        implements = (_WRITE + "V1Write",)
+
+
+class Insertion(Proxy):
+    """Runs the write."""
+
+    def __init__(self, jvm: Jvm, table: Any, mode: WriteMode) -> None:
+        super().__init__(jvm)
+        self._table, self._mode = table, mode
+
+    def insert(self, dataset: Any, _overwrite: bool) -> None:
+        frame = self._jvm.frame(dataset)
+        if not self._mode.replaces:
+            self._table.write(frame)
+        else:
+            self._table.overwrite(frame, self._mode.partition, dynamic=self._mode.dynamic)
+
+    class Java:
+        implements = ("org.apache.spark.sql.sources.InsertableRelation",)
