@@ -172,7 +172,13 @@ def _plan(store: Store, which: str, files: int) -> Result:
     if any(again != found for _, _, again in warm):
         raise SystemExit(f"{which}: plans differ in their number of files")
     medians = _medians([(w, c) for w, c, _ in warm])
-    return {"cold_ms": wall, "cold_cpu_ms": cpu, "warm_ms": medians["ms"], "warm_cpu_ms": medians["cpu_ms"], "found": found}
+    return {
+        "cold_ms": wall,
+        "cold_cpu_ms": cpu,
+        "warm_ms": medians["ms"],
+        "warm_cpu_ms": medians["cpu_ms"],
+        "found": found,
+    }
 
 
 # --------------------------------------------------------------------------------------------------- all of them
@@ -266,7 +272,11 @@ def commit_table(commits: dict[str, dict[str, Result]]) -> str:
         for kind in by_size[sizes[0]]:
             times = [by_size[size][kind]["ms"] for size in sizes]
             name = f"{system}, {kind}" if kind != "entry" else f"{system}, without writing the row"
-            said = [*(f"{ms:.1f}" for ms in times), f"{times[-1] / times[0]:.2f}", f"{by_size[sizes[-1]][kind]['bytes']:,.0f}"]
+            said = [
+                *(f"{ms:.1f}" for ms in times),
+                f"{times[-1] / times[0]:.2f}",
+                f"{by_size[sizes[-1]][kind]['bytes']:,.0f}",
+            ]
             body.append([name, *said])
     return markdown(head, body)
 

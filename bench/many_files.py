@@ -141,8 +141,17 @@ def _entry() -> dict[str, Any]:
     from lakebed.format.binary_row import EMPTY_ROW
     from lakebed.format.manifest import ADD
 
-    nothing = dict.fromkeys(("partition", "min_key", "max_key", "key_min", "key_max", "value_min", "value_max"), EMPTY_ROW)
-    absent = ("embedded_index", "value_stats_cols", "external_path", "first_row_id", "write_cols", "write_cols_sequences")
+    nothing = dict.fromkeys(
+        ("partition", "min_key", "max_key", "key_min", "key_max", "value_min", "value_max"), EMPTY_ROW
+    )
+    absent = (
+        "embedded_index",
+        "value_stats_cols",
+        "external_path",
+        "first_row_id",
+        "write_cols",
+        "write_cols_sequences",
+    )
     return {
         **nothing,
         **dict.fromkeys(absent),

@@ -6,6 +6,7 @@ and a system table: ``db.t``, ``db.t$branch_b1``, ``db.t$snapshots``, ``db.t$bra
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import uuid
@@ -13,7 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, OptionError, UnsupportedError, unknown_name
+from lakebed.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    LakebedError,
+    NotFoundError,
+    OptionError,
+    UnsupportedError,
+    unknown_name,
+)
 from lakebed.format.ddl import to_columns
 from lakebed.format.paths import MAIN_BRANCH, TablePaths
 from lakebed.format.schema import create_schema
@@ -28,9 +37,11 @@ from lakebed.system_tables import SystemTable
 from lakebed.table import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
+CATALOG_NAME: Final = "lakebed"
 _DATABASE_SUFFIX: Final = ".db"
+_DATABASE_FILE: Final = ".lakebed/database.json"
 _BRANCH_MARK: Final = "branch_"
 _TABLE_DEFAULT: Final = "table-default."
 _DROPPED: Final = ".dropped-"
@@ -109,10 +120,16 @@ class Lake:
     """A warehouse. Open one with :func:`lakebed.connect`."""
 
     def __init__(
-        self, warehouse: str, storage: Storage, options: Mapping[str, object], spark: SparkSession | None = None
+        self,
+        warehouse: str,
+        storage: Storage,
+        options: Mapping[str, object],
+        spark: SparkSession | None = None,
+        name: str = CATALOG_NAME,
     ) -> None:
         self._warehouse = warehouse
         self._spark = spark
+        self._name = name
         self._storage = storage
         self._options = normalise(options)
         for name in self._options:
@@ -140,6 +157,28 @@ class Lake:
     def __repr__(self) -> str:
         return f"<Lake {self._warehouse}>"
 
+    # --------------------------------------------------------------------------------------------------- SQL
+
+    def sql(self, text: str, args: Any = None) -> DataFrame:
+        """Run a SQL statement on Spark, in which ``database.table`` is a table of this lake; gives its result.
+
+        ``args`` are the values of parameters (``:name`` or ``?``), as for Spark's own ``sql``. Tables of other catalogs
+        have three parts: ``spark_catalog.database.table``. Starts a local Spark if there is none.
+        """
+        from lakebed.spark.catalog.attach import attach  # noqa: PLC0415 - Spark is optional
+        from lakebed.spark.catalog.statements import run  # noqa: PLC0415 - Spark is optional
+
+        return run(attach(self.spark, self._name, self), self._name, text, args)
+
+    def attach(self, spark: SparkSession | None = None) -> None:
+        """Make the tables known to a Spark session (this lake's own, if none is given) as ``lakebed.database.table``.
+
+        The first part is the lake's name, see :func:`connect`. Sessions made with ``newSession`` are attached separately.
+        """
+        from lakebed.spark.catalog.attach import attach  # noqa: PLC0415 - Spark is optional
+
+        attach(spark or self.spark, self._name, self)
+
     def cache_statistics(self) -> CacheStatistics:
         """How the cache of decoded manifests was used."""
         return self._cache.statistics()
@@ -154,8 +193,10 @@ class Lake:
             if info.is_dir and info.name.endswith(_DATABASE_SUFFIX)
         )
 
-    def create_database(self, name: str, *, ignore_if_exists: bool = False) -> None:
-        """Make a database."""
+    def create_database(
+        self, name: str, *, ignore_if_exists: bool = False, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Make a database; ``properties`` are for its users to read, ``comment`` among them."""
         _check_plain(name, "database", name)
         if "." in name or "$" in name:
             raise OptionError(f"{name!r} cannot be a database name: it must not hold '.' or '$'")
@@ -164,6 +205,29 @@ class Lake:
                 return
             raise AlreadyExistsError(f"database {name!r} already exists in {self._warehouse}")
         self._storage.make_folder(self._database_path(name))
+        if properties:
+            self.set_database_properties(name, properties)
+
+    def database_properties(self, name: str) -> dict[str, str]:
+        """The properties of a database."""
+        self._check_database(name)
+        path = f"{self._database_path(name)}/{_DATABASE_FILE}"
+        if not self._storage.exists(path):
+            return {}
+        try:
+            return normalise(json.loads(self._storage.read(path)))
+        except (ValueError, AttributeError):
+            raise CorruptError(f"{path} does not hold properties of a database; remove it, or set them anew") from None
+
+    def set_database_properties(self, name: str, properties: Mapping[str, str]) -> None:
+        """Replace the properties of a database. Other readers of Paimon tables do not see them."""
+        self._check_database(name)
+        text = json.dumps(normalise(properties), indent=2, ensure_ascii=False)
+        self._storage.replace(f"{self._database_path(name)}/{_DATABASE_FILE}", text.encode())
+
+    def _check_database(self, name: str) -> None:
+        if name not in self.databases():
+            raise NotFoundError(unknown_name("database", name, self.databases(), where=f"warehouse {self._warehouse}"))
 
     def drop_database(self, name: str, *, cascade: bool = False, ignore_if_missing: bool = False) -> None:
         """Remove a database; one with tables only if ``cascade`` says so."""
@@ -185,10 +249,7 @@ class Lake:
 
     def tables(self, database: str) -> list[str]:
         """The names of a database's tables."""
-        if database not in self.databases():
-            raise NotFoundError(
-                unknown_name("database", database, self.databases(), where=f"warehouse {self._warehouse}")
-            )
+        self._check_database(database)
         folder = self._database_path(database)
         return sorted(
             info.name
@@ -298,10 +359,7 @@ class Lake:
         old, new = self._existing(TableName.parse(name)), TableName.parse(new_name)
         if "$" in name or "$" in new_name:
             raise OptionError("give plain names of tables to rename, without a $")
-        if new.database not in self.databases():
-            raise NotFoundError(
-                unknown_name("database", new.database, self.databases(), where=f"warehouse {self._warehouse}")
-            )
+        self._check_database(new.database)
         target = self._store(new)
         if target.schemas.ids():
             raise AlreadyExistsError(f"table {new} already exists")
@@ -325,11 +383,13 @@ def connect(
     *,
     spark: SparkSession | None = None,
     options: Mapping[str, object] | None = None,
+    name: str = CATALOG_NAME,
 ) -> Lake:
     """Open a warehouse: a folder that holds databases and tables. It is made if it is not there.
 
     With a Spark session compactions run on it. Reads and writes of Spark DataFrames do so in any case, in the session of
-    the frame or in ``lake.spark``; all else runs in this process.
+    the frame or in ``lake.spark``; all else runs in this process. ``name`` is what the lake is called in SQL, as the first
+    part of ``lakebed.database.table``.
 
     >>> import lakebed, tempfile
     >>> lake = lakebed.connect(tempfile.mkdtemp())
@@ -345,4 +405,4 @@ def connect(
     if os.path.exists(path) and not os.path.isdir(path):  # noqa: PTH110, PTH112
         raise LakebedError(f"cannot open {path}: it is a file, not a folder")
     storage.make_folder(path)
-    return Lake(path, storage, options or {}, spark)
+    return Lake(path, storage, options or {}, spark, name)

@@ -99,12 +99,14 @@ class Faulty(Wrapped):
     def create_exclusive(self, path: str, data: bytes, still: Callable[[], bool] | None = None) -> Any:
         return self._atomic("create_exclusive", path, data, lambda: self._inner.create_exclusive(path, data, still))
 
-    def replace(self, path: str, data: bytes) -> Any:
-        return self._atomic("replace", path, data, lambda: self._inner.replace(path, data))
+    def replace(self, path: str, data: bytes, *, gap: bool = False) -> Any:
+        return self._atomic("replace", path, data, lambda: self._inner.replace(path, data, gap=gap), gap=gap)
 
-    def _atomic(self, name: str, path: str, data: bytes, run: Callable[[], Any]) -> Any:
+    def _atomic(self, name: str, path: str, data: bytes, run: Callable[[], Any], *, gap: bool = False) -> Any:
         def half() -> None:
             self._inner.write(_temporary_of(path), data[: len(data) // 2])
+            if gap:
+                self._inner.delete(path)
 
         return self.step(name, path, run, half, lambda: _refuse(name, path))
 

@@ -131,7 +131,7 @@ def test_a_warehouse_with_its_own_cache(tmp_path: Path) -> None:
     lake = lakebed.connect(tmp_path / "w", options=options)
     lake.create_database("db")
     table = lake.create_table("db.t", "id INT")
-    table.write([{"id": 1}])
+    lakebed.connect(tmp_path / "w").table("db.t").write([{"id": 1}])
     assert table.scan().to_arrow().num_rows == 1
     assert table.scan().to_arrow().num_rows == 1
     found = lake.cache_statistics()
@@ -140,6 +140,9 @@ def test_a_warehouse_with_its_own_cache(tmp_path: Path) -> None:
     again = lakebed.connect(tmp_path / "w", options=options)
     assert again.table("db.t").scan().to_arrow().num_rows == 1
     assert (again.cache_statistics().misses, again.cache_statistics().disk_hits) == (0, 1)
+    again.table("db.t").write([{"id": 2}])
+    assert again.table("db.t").scan().to_arrow().num_rows == 2
+    assert again.cache_statistics().misses == 0, "what a process wrote it need not decode"
     with pytest.raises(OptionError, match="must be"):
         lakebed.connect(tmp_path, options={"manifest.cache.max-size": "much"})
     with pytest.raises(OptionError, match="unknown option"):

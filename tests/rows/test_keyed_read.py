@@ -400,10 +400,10 @@ def write_at_once(table: lakebed.Table, first: Batch, second: Batch, monkeypatch
     original = write_operation._next_sequences
 
     def meanwhile(store: Any) -> Any:
-        numbers = original(store)
+        numbers = original(store)(None)
         monkeypatch.setattr(write_operation, "_next_sequences", original)
         put(table, first)
-        return numbers
+        return lambda _: numbers
 
     monkeypatch.setattr(write_operation, "_next_sequences", meanwhile)
     put(table, second)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.spark_cluster import work
-from tests.spark_cluster.checks import COLUMNS, rows, same_rows
+from tests.spark_cluster.checks import COLUMNS, problems, rows, same_rows
 from tests.spark_cluster.drivers import Cluster
 
 from lakebed import Lake, Table
@@ -68,7 +68,7 @@ def test_the_same_as_in_process(layout: Layout, cluster: Cluster, lake: Lake) ->
         assert reports[-1][0] == reports[-1][1] > 0
     check_alike(cluster, here, there, lake)
     assert run(work.is_native, *place) is layout.native[1]
-    assert there.verify(deep=True).problems == ()
+    assert problems(there, deep=True) == []
     check_source(cluster, here, there, lake)
 
 
@@ -93,7 +93,7 @@ def check_source(cluster: Cluster, here: Table, there: Table, lake: Lake) -> Non
         here.overwrite(rows(range(400, 410), partitions=1))
         cluster.driver.run(work.source_write, *place, rows(range(400, 410), partitions=1), "overwrite", **options)
     assert same_rows(there.scan().to_arrow()) == same_rows(here.scan().to_arrow())
-    assert there.verify(deep=True).problems == ()
+    assert problems(there, deep=True) == []
 
 
 def test_bad_input_is_told_in_our_words(local_cluster: Cluster, lake: Lake) -> None:
@@ -102,4 +102,4 @@ def test_bad_input_is_told_in_our_words(local_cluster: Cluster, lake: Lake) -> N
     with pytest.raises(DataError, match=r"^column 'k' of table db\.t: a value does not fit INT"):
         local_cluster.driver.run(work.write, lake.warehouse, "db.t", wrong)
     assert table.latest_snapshot() is None
-    assert table.verify().problems == ()
+    assert problems(table) == []

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.spark_cluster import work
-from tests.spark_cluster.checks import COLUMNS, check_sound, rows, same_rows
+from tests.spark_cluster.checks import COLUMNS, check_sound, problems, rows, same_rows
 from tests.spark_cluster.drivers import Driver
 from tests.spark_cluster.storages import Refusing
 
@@ -59,7 +59,7 @@ def test_the_same_as_in_process(layout: str, connect: Driver, lake: Lake) -> Non
     check()
     found = connect.run(work.source_read, *place, columns="v, k", where="p < 2")
     assert same_rows(found) == same_rows(here.scan(["v", "k"], "p < 2").to_arrow())
-    assert there.verify(deep=True).problems == ()
+    assert problems(there, deep=True) == []
 
 
 def test_errors_are_told_in_our_words(connect: Driver, lake: Lake, notes: str) -> None:

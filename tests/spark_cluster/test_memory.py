@@ -72,7 +72,7 @@ def test_a_bucket_four_times_larger_than_the_budget(local_cluster: Cluster, lake
     driver.run(work.ship)
     peaks = {}
     with watched(application) as peak:
-        driver.run(work.read_large, *place, BUDGET)
+        driver.run(work.versions)
     peaks["idle"] = peak()
     for number in ("first", "second"):
         with watched(application) as peak:

@@ -392,9 +392,7 @@ def decode_stats(
     return StatsColumns(mins, maxs, _count_columns(counts, fits, arity, range(arity) if only is None else only))
 
 
-def _count_columns(
-    counts: pa.Array, fits: npt.NDArray[np.bool_], arity: int, numbers: Sequence[int]
-) -> list[pa.Array]:
+def _count_columns(counts: pa.Array, fits: npt.NDArray[np.bool_], arity: int, numbers: Sequence[int]) -> list[pa.Array]:
     """Element i of every list as an array; null where the list has another length than the rows have fields."""
     usable = fits & (np.asarray(pc.list_value_length(counts).fill_null(-1)) == arity)
     offsets = np.asarray(counts.offsets)[:-1].astype(np.int64)

@@ -124,7 +124,7 @@ class Snapshots:
         if not self._storage.create_exclusive(self._paths.snapshot(snapshot.id), text, still):
             return False
         with contextlib.suppress(Exception):  # the commit is done, and a hint is only a hint
-            self._storage.replace(self._paths.latest_hint, str(snapshot.id).encode())
+            self._storage.replace(self._paths.latest_hint, str(snapshot.id).encode(), gap=True)
             if not self._storage.exists(self._paths.snapshot(snapshot.id)):
                 self._correct_latest_hint()
         return True

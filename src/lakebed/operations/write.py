@@ -11,6 +11,7 @@ import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 import pyarrow as pa
@@ -105,10 +106,11 @@ def numbered(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.Ta
 
 
 def _next_sequences(store: TableStore) -> NextSequences:
-    """For some partitions, or all: the first free sequence number of each bucket."""
+    """For some partitions, or all: the first free sequence number of each bucket, in one and the same snapshot."""
+    latest = cache(store.snapshots.latest)  # an append table asks for no numbers
 
     def of(partitions: pa.Array | None) -> dict[tuple[bytes, int], int]:
-        live = live_entries(store, store.snapshots.latest(), partitions)
+        live = live_entries(store, latest(), partitions)
         highest = live.group_by(["partition", "bucket"]).aggregate([("max_sequence_number", "max")])
         return {(row["partition"], row["bucket"]): row["max_sequence_number_max"] + 1 for row in highest.to_pylist()}
 

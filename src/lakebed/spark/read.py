@@ -19,6 +19,7 @@ from lakebed.operations.incremental import Part
 from lakebed.rows.keyed_read import KeyedReader
 from lakebed.rows.read import DeletedRows
 from lakebed.spark.columns import spark_arrow_schema, spark_batches, spark_schema
+from lakebed.spark.evolution import absent
 from lakebed.spark.manifests import ManifestJob
 from lakebed.spark.parquet import read_files
 from lakebed.spark.predicates import to_column
@@ -44,7 +45,7 @@ def to_spark(
         frame for part in planned for frame in _frames(spark, part.reader, part.result.entries, merge_budget, limit)
     ]
     if not frames:
-        return spark.createDataFrame([], spark_schema(parts[0].columns))
+        return spark.range(0).select(*(absent(column.type).alias(column.name) for column in parts[0].columns))
     return reduce(lambda left, right: left.unionAll(right), frames)
 
 

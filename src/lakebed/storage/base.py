@@ -62,8 +62,8 @@ class Storage(Protocol):
         table never appears in another one that got the table's name.
         """
 
-    def replace(self, path: str, data: bytes) -> None:
-        """Put new content under a name, atomically."""
+    def replace(self, path: str, data: bytes, *, gap: bool = False) -> None:
+        """Put new content under a name, atomically; with ``gap`` there may be none for a moment, where that is cheaper."""
 
     def delete(self, path: str) -> None:
         """Remove a file; an absent one is fine."""

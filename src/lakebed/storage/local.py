@@ -116,11 +116,16 @@ class LocalStorage:
                     os.unlink(temporary)  # noqa: PTH108 - as above
         return True
 
-    def replace(self, path: str, data: bytes) -> None:
+    def replace(self, path: str, data: bytes, *, gap: bool = False) -> None:
         temporary = _temporary_of(path)
         with explained("write", path):
             try:
                 _write_new(temporary, data)
+                if (
+                    gap
+                ):  # ext4 writes a file to disk at once when it is renamed over another, which may take milliseconds
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(path)  # noqa: PTH108 - as above
                 os.replace(temporary, path)  # noqa: PTH105 - as above
             except BaseException:
                 with contextlib.suppress(OSError):

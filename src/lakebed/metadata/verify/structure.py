@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakebed.errors import LakebedError
+from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.metadata.references import branch_stores
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.verify.branches import Branch, check_holes, read_branch
@@ -62,6 +63,7 @@ class Structure:
 
 def check_structure(store: TableStore, progress: Progress) -> Structure:
     """Walk over all of a table, on whatever branch ``store`` is. Damage becomes problems, never an exception."""
+    store = replace(store, cache=ManifestCache())  # what this process remembers says nothing about the disk
     for _ in range(_ATTEMPTS):
         made = _check_once(store, progress)
         if not made.found.problems or not _lost_snapshots([part.branch for part in made.branches]):

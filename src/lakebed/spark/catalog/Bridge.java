@@ -2,20 +2,24 @@ package lakebed;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.lang.reflect.Constructor;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.function.Supplier;
-import org.apache.spark.QueryContext;
-import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
+import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.Dataset;
@@ -23,6 +27,8 @@ import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.write.V1Write;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.BooleanType;
@@ -42,7 +48,6 @@ import scala.Function1;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.Iterator;
-import scala.collection.immutable.Map$;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 import scala.collection.mutable.ArrayBuffer;
@@ -60,16 +65,23 @@ public final class Bridge {
     return new ScanRule();
   }
 
-  /** An error with a plain message that Spark's front ends show as it is. */
-  public AnalysisException error(String message, String condition) {
-    return new AnalysisException(
-        message,
-        Option.empty(),
-        Option.empty(),
-        Option.empty(),
-        Option.apply(condition),
-        (scala.collection.immutable.Map) Map$.MODULE$.empty(),
-        new QueryContext[0]);
+  /** An error of Lakebed with its message, and the name of its class in Python. */
+  public static final class Failure extends IllegalArgumentException {
+    private final String kind;
+
+    Failure(String message, String kind) {
+      super(message);
+      this.kind = kind;
+    }
+
+    public String kind() {
+      return kind;
+    }
+  }
+
+  /** Such an error; unchecked, as few of the methods that may throw it declare any. */
+  public Failure failure(String message, String kind) {
+    return new Failure(message, kind);
   }
 
   /** The settings of a session whose names start with a prefix, as JSON. */
@@ -86,7 +98,7 @@ public final class Bridge {
   }
 
   /** Conditions as JSON: ["op", [children]], {"column": [names]}, {"value": text, "type": name}, or null for what is unknown. */
-  public String describe(Expression[] conditions) throws JsonProcessingException {
+  public String describe(Predicate[] conditions) throws JsonProcessingException {
     List all = new ArrayList();
     for (int i = 0; i < conditions.length; i++) {
       all.add(tree(conditions[i]));
@@ -180,12 +192,52 @@ public final class Bridge {
 
   private static final class ScanRule extends Rule {
     public TreeNode apply(TreeNode plan) {
+      if (plan instanceof DeleteFromTable || plan instanceof V2WriteCommand) {
+        return byUs(plan);
+      }
       return plan.transform(new ScanToPlan());
     }
 
     public String ruleName() {
       return "lakebed.ScanRule";
     }
+  }
+
+  /** Commands run their query anew, as a DataFrame that they hand to Python; its scans get their plans there. */
+  private static TreeNode byUs(TreeNode plan) {
+    if (!(plan instanceof OverwritePartitionsDynamic)) {
+      return plan;
+    }
+    OverwritePartitionsDynamic command = (OverwritePartitionsDynamic) plan;
+    if (command.write().isEmpty() || !(command.write().get() instanceof V1Write)) {
+      return plan;
+    }
+    // Spark hands a whole query only to an overwrite by a condition. What it replaces is known to the write.
+    return (TreeNode) made(
+        OverwriteByExpression.class,
+        new Object[] {command.table(), Literal$.MODULE$.TrueLiteral(), command.query(), command.writeOptions(),
+            Boolean.valueOf(command.isByName()), command.write(), Option.apply(command.query())});
+  }
+
+  /** A node of a class whose constructor has grown flags from version to version; those that are not given are false. */
+  private static Object made(Class type, Object[] given) {
+    Constructor constructor = type.getConstructors()[0];
+    Class[] types = constructor.getParameterTypes();
+    Object[] arguments = new Object[types.length];
+    int next = 0;
+    for (int i = 0; i < types.length; i++) {
+      boolean fits = next < given.length && (types[i].isInstance(given[next]) || isFlag(types[i], given[next]));
+      arguments[i] = fits ? given[next++] : Boolean.FALSE;
+    }
+    try {
+      return constructor.newInstance(arguments);
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException("cannot make a " + type.getName(), error);
+    }
+  }
+
+  private static boolean isFlag(Class type, Object value) {
+    return type == Boolean.TYPE && value instanceof Boolean;
   }
 
   /** A scan of ours is a Supplier of a DataFrame, whose plan takes its place under the names that the query knows. */

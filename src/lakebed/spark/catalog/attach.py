@@ -32,9 +32,9 @@ def attach(spark: SparkSession, name: str, lake: Warehouse) -> Jvm:
         raise OptionError(f"{name!r} cannot be the name of a catalog; connect(..., name=...) takes a plain word")
     jvm, catalogs = _probed(spark)
     current = catalogs.get(name)
+    made = Catalog(jvm, name, lake)
     if current.isDefined():
-        known = current.get()
-        if isinstance(known, Catalog) and known.lake.warehouse == lake.warehouse:
+        if current.get().toString() == repr(made):
             return jvm
         raise AlreadyExistsError(
             f"this Spark session has another catalog of the name {name!r}; give this lake another one with "
@@ -47,7 +47,7 @@ def attach(spark: SparkSession, name: str, lake: Warehouse) -> Jvm:
         )
     _serve_callbacks(jvm)
     _add_rule(jvm)
-    catalogs.put(name, Catalog(jvm, name, lake))
+    catalogs.put(name, made)
     return jvm
 
 

@@ -18,10 +18,12 @@ from lakebed.spark.catalog.names import (
     session_options,
     table_name,
 )
+from lakebed.spark.catalog.procedures import PROCEDURES, ProcedureProxy
 from lakebed.spark.catalog.proxy import JavaThrow, Proxy
 from lakebed.spark.catalog.tables import SystemTableProxy, TableProxy
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
+_PROCEDURES: Final = "sys"
 _DEFAULT_DATABASE: Final = "default"
 _CAPABILITIES: Final = ("SUPPORT_COLUMN_DEFAULT_VALUE",)
 
@@ -58,11 +60,6 @@ class Catalog(Proxy):
     def __init__(self, jvm: Jvm, name: str, lake: Warehouse) -> None:
         super().__init__(jvm)
         self._catalog_name, self._lake = name, lake
-
-    @property
-    def lake(self) -> Warehouse:
-        """What it shows."""
-        return self._lake
 
     def name(self) -> str:
         return self._catalog_name
@@ -263,8 +260,39 @@ class Catalog(Proxy):
     def loadChangelog(self, ident: Any, *_more: Any) -> Any:  # noqa: N802 - Java's name
         raise UnsupportedError(f"changes of {table_name(ident)} are read with paimon_incremental_query")
 
+    # -------------------------------------------------------------------------------------------- procedures
+
+    def listProcedures(self, namespace: Any) -> Any:  # noqa: N802 - Java's name
+        identifiers = self._jvm.connector.catalog.Identifier
+        names = PROCEDURES if list(namespace) in ([], [_PROCEDURES]) else ()
+        place = self._jvm.strings([_PROCEDURES])
+        return self._jvm.array(identifiers, [identifiers.of(place, name) for name in names])
+
+    def loadProcedure(self, ident: Any) -> ProcedureProxy:  # noqa: N802 - Java's name
+        if list(ident.namespace()) != [_PROCEDURES]:
+            raise NotFoundError(f"procedures of this catalog are in {_PROCEDURES!r}: CALL {_PROCEDURES}.{ident.name()}(...)")
+        return ProcedureProxy(self._jvm, ident.name(), self._opened, self._all_tables)
+
+    def _opened(self, name: str, options: Mapping[str, str]) -> Any:
+        """The table that an argument names: with or without catalog, or in the current database."""
+        parts = [part.strip("`") for part in name.split(".")]
+        if len(parts) == 3 and parts[0] == self._catalog_name:
+            parts = parts[1:]
+        if len(parts) == 1:
+            manager = self._jvm.session_state.catalogManager()
+            parts = [*list(manager.currentNamespace()), *parts]
+        if len(parts) != 2:
+            raise NotFoundError(f"{name!r} is not the name of a table; write it as database.table")
+        table = self._lake.table(".".join(parts), options=options)
+        if not hasattr(table, "schema"):
+            raise UnsupportedError(f"{name} is a system table; procedures are for tables")
+        return table
+
+    def _all_tables(self) -> dict[str, list[str]]:
+        return {database: self._lake.tables(database) for database in self._lake.databases()}
+
     class Java:
-        implements = (_CATALOG + "TableCatalog", _CATALOG + "SupportsNamespaces")
+        implements = (_CATALOG + "TableCatalog", _CATALOG + "SupportsNamespaces", _CATALOG + "ProcedureCatalog")
 
 
 def _travel(more: Sequence[Any]) -> dict[str, Any]:

@@ -89,7 +89,8 @@ class Jvm:
 
     def columns(self, fields: Sequence[Field]) -> Any:
         """Columns as the catalog interface has them."""
-        return self.sql.connector.catalog.CatalogV2Util.structTypeToV2Columns(self.struct(fields), False)
+        raw = self.sql.catalyst.util.CharVarcharUtils.getRawSchema(self.struct(fields))
+        return self.connector.catalog.CatalogV2Util.structTypeToV2Columns(raw, False)
 
 
 def default_sql(column: Field) -> str:

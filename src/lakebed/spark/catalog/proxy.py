@@ -15,7 +15,7 @@ import lakebed.errors
 from lakebed.errors import LakebedError
 from lakebed.spark.catalog.jvm import Jvm
 
-_CONDITION: Final = "LAKEBED."
+_FAILURE: Final = "lakebed.Bridge$Failure"
 
 
 class Proxy:
@@ -66,7 +66,7 @@ def _translated(method: Callable[..., Any]) -> Callable[..., Any]:
                 raise
             exception = error._origin  # noqa: SLF001 - no public way
         except LakebedError as error:
-            exception = self._jvm.bridge.error(str(error), _CONDITION + type(error).__name__)
+            exception = self._jvm.bridge.failure(str(error), type(error).__name__)
         raise Py4JJavaError("", exception)
 
     return run
@@ -74,8 +74,10 @@ def _translated(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def own_error(error: BaseException) -> LakebedError | None:
     """The error of ours that an exception of Spark stands for."""
-    condition = getattr(error, "getCondition", lambda: None)() or ""
-    kind = getattr(lakebed.errors, condition.removeprefix(_CONDITION), None)
-    if not condition.startswith(_CONDITION) or not isinstance(kind, type) or not issubclass(kind, LakebedError):
+    origin = getattr(error, "_origin", None)
+    while origin is not None and origin.getClass().getName() != _FAILURE:
+        origin = origin.getCause()
+    if origin is None:
         return None
-    return kind(str(getattr(error, "_desc", error)))
+    kind = getattr(lakebed.errors, origin.kind(), LakebedError)
+    return kind(origin.getMessage())
