@@ -29,6 +29,12 @@ pytestmark = [
 ]
 
 
+def as_spark_takes_it(data: pa.Table) -> pa.Table:
+    """Times of day in nanoseconds."""
+    schema = pa.schema([f.with_type(pa.time64("ns")) if pa.types.is_time(f.type) else f for f in data.schema])
+    return data.cast(schema)
+
+
 class OnSpark(Ours):
     """Lakebed on Spark: frames in, files by tasks, frames out."""
 
@@ -48,7 +54,7 @@ class OnSpark(Ours):
     ) -> None:
         # Two partitions, of which the second has the later rows.
         parts = [data.slice(0, len(data) // 2), data.slice(len(data) // 2)]
-        frames = [self._spark.createDataFrame(part).coalesce(1) for part in parts]
+        frames = [self._spark.createDataFrame(as_spark_takes_it(part)).coalesce(1) for part in parts]
         target = self._table(warehouse, table)
         if overwrite is None:
             target.write(frames[0].union(frames[1]), row_kind=row_kind)
@@ -84,6 +90,7 @@ def on_spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnSpark]:
         "spark.driver.memory": "1g",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "America/New_York",
+        "spark.sql.timestampType": "TIMESTAMP_NTZ",  # what Arrow's clock times become
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.local.dir": str(folder / "local"),
         "spark.log.level": os.environ.get("SPARK_LOG_LEVEL", "OFF"),

@@ -244,6 +244,21 @@ def test_compaction_of_manifests_rebases_over_commits(tmp_path: Path) -> None:
     check_tidy(store.paths.root)
 
 
+def test_of_two_compactions_at_once_one_finds_nothing_left_to_do(tmp_path: Path) -> None:
+    store = new_store(tmp_path / "t", options={"manifest.compaction.mode": "MANUAL"})
+    for number in range(4):
+        commit_files(store, adds(f"f{number}"))
+    other = open_store(store.paths.root)
+    made = []
+    storage = Interrupted(lambda: made.append(compact_manifests(other)))
+    report = compact_manifests(open_store(store.paths.root, storage))
+    assert made[0].snapshot is not None
+    assert (report.snapshot, report.rewritten) == (None, 0)
+    assert store.snapshots.ids() == [1, 2, 3, 4, 5]
+    assert live(store, store.snapshots.latest()) == ["f0", "f1", "f2", "f3"]
+    check_tidy(store.paths.root)
+
+
 def test_nothing_to_compact(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
     assert compact_manifests(store).snapshot is None

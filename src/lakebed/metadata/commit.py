@@ -293,9 +293,8 @@ class _Attempts:
                 raise
             _LOG.warning("manifests of %s were not merged: %s", self._store.name, error)
             return metas
-        if merged.changed:
-            paths = tuple(path for path in self._writer.written if path not in left_over)
-            self._merge = _Merge(merged, paths)
+        paths = tuple(path for path in self._writer.written if path not in left_over)
+        self._merge = _Merge(merged, paths) if merged.changed else None  # one of an earlier attempt is void
         return merged.metas
 
     def _run_merge(self, latest: Snapshot | None, metas: list[ManifestMeta]) -> manifest_merge.Merged:

@@ -20,6 +20,7 @@ import warnings
 import weakref
 import zipfile
 from collections.abc import Iterator, Mapping
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -159,10 +160,19 @@ def is_spark_frame(data: object) -> bool:
 
 
 def map_in_arrow(frame: DataFrame, kernel: Any, schema: Any) -> DataFrame:
-    """``frame.mapInArrow``, in a session whose workers have lakebed."""
+    """``frame.mapInArrow``, in a session whose workers have lakebed; columns may have any names."""
     ensure_shipped(frame.sparkSession)
+    names = frame.columns
+    if any(mark in name for name in names for mark in ".`"):  # which Spark would take for something else than a name
+        frame = frame.toDF(*(f"c{place}" for place in range(len(names))))
+        kernel = partial(_with_names, kernel, names)
     with without_pandas_note():
         return frame.mapInArrow(kernel, schema)
+
+
+def _with_names(kernel: Any, names: list[str], batches: Iterator[pa.RecordBatch]) -> Any:
+    """Runs in a task: the kernel over columns that have their names back."""
+    return kernel(batch.rename_columns(names) for batch in batches)
 
 
 @contextlib.contextmanager

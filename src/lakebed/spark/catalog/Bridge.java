@@ -215,7 +215,7 @@ public final class Bridge {
     // Spark hands a whole query only to an overwrite by a condition. What it replaces is known to the write.
     return (TreeNode) made(
         OverwriteByExpression.class,
-        new Object[] {command.table(), Literal$.MODULE$.TrueLiteral(), command.query(), command.writeOptions(),
+        new Object[] {((V2WriteCommand) command).table(), Literal$.MODULE$.TrueLiteral(), command.query(), command.writeOptions(),
             Boolean.valueOf(command.isByName()), command.write(), Option.apply(command.query())});
   }
 

@@ -270,7 +270,9 @@ class Catalog(Proxy):
 
     def loadProcedure(self, ident: Any) -> ProcedureProxy:  # noqa: N802 - Java's name
         if list(ident.namespace()) != [_PROCEDURES]:
-            raise NotFoundError(f"procedures of this catalog are in {_PROCEDURES!r}: CALL {_PROCEDURES}.{ident.name()}(...)")
+            raise NotFoundError(
+                f"procedures of this catalog are in {_PROCEDURES!r}: CALL {_PROCEDURES}.{ident.name()}(...)"
+            )
         return ProcedureProxy(self._jvm, ident.name(), self._opened, self._all_tables)
 
     def _opened(self, name: str, options: Mapping[str, str]) -> Any:

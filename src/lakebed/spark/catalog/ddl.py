@@ -38,7 +38,9 @@ def definition(jvm: Jvm, columns: Any, transforms: Iterable[Any], properties: Ma
     """The table that Spark's columns, partition transforms and properties describe."""
     provider = properties.get("provider")
     if provider is not None and provider.lower() not in _PROVIDERS:
-        raise UnsupportedError(f"USING {provider}: tables of this catalog are Paimon tables; write USING paimon, or leave it out")
+        raise UnsupportedError(
+            f"USING {provider}: tables of this catalog are Paimon tables; write USING paimon, or leave it out"
+        )
     if properties.get("location") is not None and properties.get("is_managed_location") != "true":
         raise UnsupportedError("LOCATION: a table lies in the folder of its database; leave LOCATION out")
     keys = [properties[name] for name in _KEY_NAMES if name in properties]

@@ -50,6 +50,8 @@ class Partitions:
             return {}
         texts = json.loads(self._jvm.bridge.values(row, self._jvm.struct(fields)))
         return {
-            field.name: pa.scalar(None, to_arrow(field.type)) if text is None else from_internal(text, to_arrow(field.type))
+            field.name: pa.scalar(None, to_arrow(field.type))
+            if text is None
+            else from_internal(text, to_arrow(field.type))
             for field, text in zip(fields, texts, strict=True)
         }

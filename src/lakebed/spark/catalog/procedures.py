@@ -69,7 +69,9 @@ _ROLLED_BACK: Final = {"previous_snapshot_id": "long", "current_snapshot_id": "l
 def _compact(call: Call) -> Rows:
     call.refuse("partition_idle_time", "buckets")
     if call.given.get("order_strategy", "none").lower() != "none" or "order_by" in call.given:
-        raise UnsupportedError("sorting while compacting is not supported by Lakebed; leave out order_strategy and order_by")
+        raise UnsupportedError(
+            "sorting while compacting is not supported by Lakebed; leave out order_strategy and order_by"
+        )
     strategy = call.given.get("compact_strategy", "full").lower()
     if strategy not in {"full", "minor"}:
         raise OptionError(f"argument compact_strategy must be full or minor, not {strategy!r}")
@@ -347,9 +349,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
     "rollback": Procedure(
         {"table": "string", "version?": "string", "snapshot?": "long", "tag?": "string"}, _ROLLED_BACK, _rollback
     ),
-    "rollback_to_timestamp": Procedure(
-        {"table": "string", "timestamp": "long"}, _ROLLED_BACK, _rollback_to_timestamp
-    ),
+    "rollback_to_timestamp": Procedure({"table": "string", "timestamp": "long"}, _ROLLED_BACK, _rollback_to_timestamp),
 }
 """Every procedure by its name in the namespace ``sys``."""
 
@@ -406,7 +406,8 @@ class ProcedureProxy(Proxy):
         self._name, self._procedure = name, find_procedure(name)
         self._open, self._databases = open_table, databases
         self._fields = [
-            Field(0, parameter.rstrip("?"), Atomic(_TYPES[kind])) for parameter, kind in self._procedure.parameters.items()
+            Field(0, parameter.rstrip("?"), Atomic(_TYPES[kind]))
+            for parameter, kind in self._procedure.parameters.items()
         ]
 
     def name(self) -> str:

@@ -231,4 +231,3 @@ class RowsScanBuilder(Proxy):
 
     class Java:
         implements = (_READ + "SupportsPushDownRequiredColumns",)
-

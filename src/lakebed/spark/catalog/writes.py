@@ -103,7 +103,9 @@ class TableWrite(Proxy):
         return f"write to {self._table.name}"
 
     def toBatch(self) -> Any:  # noqa: N802 - Java's name
-        raise UnsupportedError(f"table {self._table.name} is written by SQL and DataFrames as a whole, not by Spark's writers")
+        raise UnsupportedError(
+            f"table {self._table.name} is written by SQL and DataFrames as a whole, not by Spark's writers"
+        )
 
     def toStreaming(self) -> Any:  # noqa: N802 - Java's name
         raise UnsupportedError(f"table {self._table.name} cannot be the target of a stream in SQL; use foreachBatch")

@@ -1,0 +1,49 @@
+"""What processes do that write, or merge manifests, for some time. Each opens the table itself."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pyarrow as pa
+
+from lakebed import Table, connect
+from lakebed.operations.maintain import wait_for_background
+
+TABLE = "db.t"
+
+
+def _open(warehouse: str) -> Table:
+    table: Table = connect(warehouse).table(TABLE)
+    return table
+
+
+def write_for(warehouse: str, first: int, seconds: float) -> tuple[list[int], list[str]]:
+    """Write one row at a time until the time is up; gives the rows acknowledged and what failed."""
+    table = _open(warehouse)
+    acknowledged, failed = [], []
+    end = time.monotonic() + seconds
+    number = first
+    while time.monotonic() < end:
+        try:
+            table.write(pa.table({"p": pa.array([number % 3], pa.int32()), "id": pa.array([number], pa.int64())}))
+            acknowledged.append(number)
+        except Exception as error:
+            failed.append(repr(error))
+        number += 1
+    wait_for_background()
+    Path(warehouse, f"done-{first}").touch()
+    return acknowledged, failed
+
+
+def fold_manifests(warehouse: str, writers: int) -> tuple[int, list[str]]:
+    """Compact manifests until the writers are done; gives how often that made a snapshot, and what failed."""
+    table = _open(warehouse)
+    made, failed = 0, []
+    while len(list(Path(warehouse).glob("done-*"))) < writers:
+        try:
+            made += table.compact_manifests().snapshot is not None
+        except Exception as error:
+            failed.append(repr(error))
+        time.sleep(0.02)
+    return made, failed
