@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src tests bench examples
+# Each of these has Spark sessions of its own, so each gets processes of its own.
+ON_SPARK := tests/spark tests/sql tests/spark_cluster
 
 .PHONY: help setup demo test lint format interop bench soak java clean
 
@@ -49,7 +51,10 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format $(SOURCES)
 
 test: lint java
-	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/interop
+	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/interop $(addprefix --ignore=,$(ON_SPARK))
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark
+	$(BIN)/python -m pytest tests/sql
+	$(BIN)/python -m pytest tests/spark_cluster
 
 interop: $(VENV)/.dev
 	bash interop/setup.sh
@@ -60,9 +65,10 @@ bench: $(VENV)/.dev
 	.venv-bench/bin/python -m bench
 	.venv-bench/bin/python -m bench.upserts
 	.venv-bench/bin/python -m bench.maintenance
+	.venv-bench/bin/python -m bench.manifests
 
 soak: $(VENV)/.dev
-	LAKEBED_RACE_ROUNDS=20 LAKEBED_FAULTS=all LAKEBED_KILLS=400 $(BIN)/python -m pytest tests/races tests/faults
+	LAKEBED_RACE_ROUNDS=20 LAKEBED_RACE_SECONDS=60 LAKEBED_FAULTS=all LAKEBED_KILLS=400 $(BIN)/python -m pytest tests/races tests/faults
 	LAKEBED_HISTORIES=20 $(BIN)/python -m pytest tests/test_maintenance_state_machine.py
 
 clean:

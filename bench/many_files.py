@@ -168,7 +168,7 @@ def _entry() -> dict[str, Any]:
         "schema_id": 0,
         "level": 0,
         "extra_files": [],
-        "creation_time": dt.datetime(2026, 1, 2, 3, 4, 5, 678000),  # noqa: DTZ001 - local, as the format has it
+        "creation_time": dt.datetime(2026, 1, 2, 3, 4, 5, 678000),
         "delete_row_count": 0,
         "file_source": 0,
     }

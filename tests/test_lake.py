@@ -13,6 +13,7 @@ from pyspark.sql.types import IntegerType, StringType, StructType
 import lakebed
 from lakebed.errors import (
     AlreadyExistsError,
+    CorruptError,
     LakebedError,
     NotFoundError,
     OptionError,
@@ -288,3 +289,23 @@ def test_names_in_parts() -> None:
     assert TableName.parse("d.t.u$branch_b$c") == TableName("d", "t.u", "b", "c")
     assert TableName.parse("d.t$files") == TableName("d", "t", "main", "files")
     assert str(TableName.parse("d.t$branch_b")) == "d.t"
+
+
+def test_a_database_has_properties(lake: lakebed.Lake) -> None:
+    lake.create_database("told", properties={"comment": "wörter", "a": "b"})
+    assert lake.database_properties("told") == {"comment": "wörter", "a": "b"}
+    assert lake.tables("told") == []
+    lake.set_database_properties("told", {"c": "d"})
+    assert lakebed.connect(lake.warehouse).database_properties("told") == {"c": "d"}
+    assert lake.database_properties("db") == {}
+    with pytest.raises(NotFoundError, match="unknown database 'nope'"):
+        lake.database_properties("nope")
+    with pytest.raises(NotFoundError, match="unknown database 'nope'"):
+        lake.set_database_properties("nope", {})
+    path = Path(lake.warehouse) / "told.db" / ".lakebed" / "database.json"
+    path.write_text("[1]")
+    with pytest.raises(CorruptError, match=r"database\.json"):
+        lake.database_properties("told")
+    lake.drop_database("told")
+    lake.create_database("told")
+    assert lake.database_properties("told") == {}

@@ -132,11 +132,11 @@ class Lake:
         self._name = name
         self._storage = storage
         self._options = normalise(options)
-        for name in self._options:
-            if not name.startswith(_TABLE_DEFAULT) and name not in _CACHE_OPTIONS:
+        for option in self._options:
+            if not option.startswith(_TABLE_DEFAULT) and option not in _CACHE_OPTIONS:
                 raise OptionError(
-                    f"unknown option {name!r} of a warehouse; options of tables go to create_table, or for all new "
-                    f"tables as {_TABLE_DEFAULT + name!r}. A warehouse has {', '.join(_CACHE_OPTIONS)}"
+                    f"unknown option {option!r} of a warehouse; options of tables go to create_table, or for all new "
+                    f"tables as {_TABLE_DEFAULT + option!r}. A warehouse has {', '.join(_CACHE_OPTIONS)}"
                 )
         self._cache = _cache_of(self._options)
 

@@ -101,8 +101,7 @@ class Scan:
         if len(set(names)) < len(names):
             raise OptionError(f"a column is asked for more than once: {', '.join(names)}")
         self._columns = schema.select(names)
-        parsed = where is None or isinstance(where, pred.Node)
-        self._predicate = where if parsed else parse_where(where, schema.fields)
+        self._predicate = _condition(where, schema)
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -201,6 +200,12 @@ def _files_of(part: Part) -> pa.Table:
             "file_size_in_bytes": entries["file_size"],
         }
     )
+
+
+def _condition(where: str | pred.Node | None, schema: TableSchema) -> pred.Node | None:
+    if where is None or isinstance(where, pred.Node):
+        return where
+    return parse_where(where, schema.fields)
 
 
 def _names(columns: Sequence[str]) -> tuple[str, ...]:

@@ -26,17 +26,19 @@ from lakebed.metadata.branches import create_branch
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compact as compact_table
 from lakebed.operations.compact_append import compact_append_table
-from lakebed.operations.delete import delete_from_append_table, delete_from_keyed_table
+from lakebed.operations.delete import check_removes, delete_from_append_table, delete_from_keyed_table
 from lakebed.operations.engine import IN_PROCESS, Engine
 from lakebed.operations.interval import Interval, find_interval, interval_of_options
 from lakebed.operations.maintain import after_commit
 from lakebed.operations.overwrite import drop as drop_rows
 from lakebed.operations.overwrite import overwrite as overwrite_rows
 from lakebed.operations.read import BranchRead
+from lakebed.operations.rewrite import rewrite_files
 from lakebed.operations.table_checks import check_buckets, check_keyed, check_new_keyed
 from lakebed.operations.write import Identity
 from lakebed.operations.write import write as write_rows
 from lakebed.options import TableOptions, check_existing, check_new, normalise
+from lakebed.rows.merge import MergeSpec
 from lakebed.rows.where import parse_where
 from lakebed.scan import Scan, find_snapshot
 from lakebed.spark.session import is_spark_frame
@@ -221,6 +223,24 @@ class Table(Maintenance):
             return self._tidied(delete_from_append_table(self._store, node, who))
         matching = BranchRead(self._store, schema, self.latest_snapshot(), schema.fields, node)
         return self._tidied(delete_from_keyed_table(self._store, matching.to_arrow(), who))
+
+    def replace_rows(self, scan: Scan, data: Any, *, operation: str) -> Snapshot | None:
+        """Put rows in the place of all rows of the files that a scan of this append table reads; fails if a file is gone.
+
+        For statements that change some rows of a table, and read it to know what becomes of each.
+        """
+        schema = self._checked_schema(writing=True)
+        if schema.primary_keys or scan.snapshot is None:
+            raise UnsupportedError(f"table {self.name} has no files to rewrite: write() the rows instead")
+        entries = pa.concat_tables([part.result.entries for part in scan.parts])
+        who, engine = Identity.of(schema), _engine_for(data)
+        made = rewrite_files(self._store, scan.snapshot, entries, data, who, operation=operation, engine=engine)
+        return self._tidied(made)
+
+    def check_deletable(self) -> None:
+        """Refuse a primary-key table whose merge engine cannot delete single rows."""
+        if self.schema.primary_keys:
+            check_removes(MergeSpec.of(self.schema), self.name)
 
     def truncate(self) -> Snapshot | None:
         """Delete all rows; earlier snapshots keep theirs. ``None`` if there was nothing to delete."""

@@ -15,7 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebed.errors import CorruptError, DataError, UnsupportedError
-from lakebed.format.binary_row import EMPTY_ROW, decode_rows, encode_row, encode_rows, row_arities
+from lakebed.format.binary_row import (
+    EMPTY_ROW,
+    decode_rows,
+    encode_few_rows,
+    encode_row,
+    encode_rows,
+    row_arities,
+)
 from lakebed.format.types import Array, Atomic, DataType, Field, Map, Row, parse_type, to_arrow
 
 # ------------------------------------------------------------------- vectors: types, values, bytes, hash, buckets
@@ -499,3 +506,19 @@ def test_arities() -> None:
     assert row_arities(rows).tolist() == [0, 5, -1]
     with pytest.raises(CorruptError, match="less than 12 bytes"):
         row_arities(pa.array([EMPTY_ROW, b"12345"]))
+
+
+def test_few_rows_and_few_fields() -> None:
+    types: list[DataType] = [Atomic("INT"), Atomic("STRING"), Atomic("DOUBLE")]
+    rows: list[list[object]] = [[1, "a text that does not fit", None], [None, "b", 2.5]]
+    encoded = encode_few_rows(rows, types)
+    assert encoded == [encode_row(row, types) for row in rows]
+    assert encode_few_rows([[], []], []) == [EMPTY_ROW] * 2
+    assert [column.to_pylist() for column in decode_rows(pa.array(encoded), types, only=[2, 0])] == [
+        [None, 2.5],
+        [1, None],
+    ]
+    with pytest.raises(DataError, match="2 values for 3 types"):
+        encode_few_rows([rows[0], rows[1][:2]], types)
+    with pytest.raises(DataError, match="do not fit"):
+        encode_few_rows([rows[0], ["x", "y", "z"]], types)

@@ -355,6 +355,8 @@ def test_decode_many_files() -> None:
         field_to_arrow(field).type for field in fields(**dict(zip("abc", types, strict=True)))
     ]
     assert {column.type for column in found.null_counts} == {pa.int64()}
+    some = decode_stats(pa.array(rows), pa.array(rows), counts, types, only=[1])
+    assert (some.mins, some.maxs, some.null_counts) == (found.mins[1:2], found.maxs[1:2], found.null_counts[1:2])
 
 
 def test_decode_edge_cases() -> None:

@@ -53,7 +53,8 @@ class OnSpark(Ours):
         row_kind: str | None = None,
     ) -> None:
         # Two partitions, of which the second has the later rows.
-        parts = [data.slice(0, len(data) // 2), data.slice(len(data) // 2)]
+        half = len(data) // 2
+        parts = [data.take(pa.array(numbers, pa.int64())) for numbers in (range(half), range(half, len(data)))]
         frames = [self._spark.createDataFrame(as_spark_takes_it(part)).coalesce(1) for part in parts]
         target = self._table(warehouse, table)
         if overwrite is None:

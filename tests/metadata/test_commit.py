@@ -32,7 +32,8 @@ from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest import DELETE, as_deletes
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from lakebed.metadata.commit import Change, Commit, append, commit, find_committed
-from lakebed.metadata.manifests import ManifestCache, Manifests
+from lakebed.metadata.manifest_cache import ManifestCache
+from lakebed.metadata.manifests import Manifests
 from lakebed.metadata.overwrite import replace_matching
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore

@@ -123,6 +123,29 @@ def test_a_manifest_is_described(store: TableStore) -> None:
     assert meta.extra_files is None
 
 
+@pytest.mark.parametrize(
+    ("kind", "values", "bounds", "nulls"),
+    [
+        ("INT", [3, 3], (3, 3), 0),
+        ("INT", [None, None], (None, None), 2),
+        ("STRING", ["b", None, "a longer text", None], ("a longer text", "b"), 2),
+        ("DOUBLE", [float("nan"), float("nan")], (None, None), 0),
+        ("DOUBLE", [0.0, 0.0], (-0.0, 0.0), 0),
+    ],
+)
+def test_partitions_of_a_manifest_are_described(
+    store: TableStore, kind: str, values: list[object], bounds: tuple[object, object], nulls: int
+) -> None:
+    types: list[DataType] = [Atomic(kind)]
+    files = entries(*(entry(str(i), partition=encode_row([value], types)) for i, value in enumerate(values)))
+    (meta,) = writer_of(store, types).write_entries(files)
+    low, high = (
+        decode_rows(pa.array([row]), types)[0].to_pylist()[0] for row in (meta.partition_min, meta.partition_max)
+    )
+    assert repr((low, high)) == repr(bounds)
+    assert meta.partition_null_counts == (nulls,)
+
+
 def test_what_is_not_common_to_all_entries_is_left_open(store: TableStore) -> None:
     writer = writer_of(store)
     (mixed,) = writer.write_entries(entries(entry("a", total_buckets=2), entry("b", total_buckets=4, first_row_id=5)))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -66,6 +67,24 @@ def test_in_the_background_if_asked(table: Callable[..., Table]) -> None:
     after_commit(store)
     wait_for_background()
     assert store.snapshots.ids() == [3]
+
+
+def test_waiting_is_for_all_work_of_a_table(table: Callable[..., Table]) -> None:
+    store = filled(table, {})
+    background = maintain._Background("test")
+    begun, go, done = threading.Event(), threading.Event(), []
+
+    def slow(_: TableStore) -> None:
+        begun.set()
+        go.wait(10)
+        time.sleep(0.05)
+        done.append("slow")
+
+    background.submit(store, slow, threads=2)
+    assert begun.wait(10)
+    background.submit(store, lambda _: go.set(), threads=2)
+    background.wait()
+    assert done == ["slow"]
 
 
 def test_tags_and_consumers_go_first(table: Callable[..., Table]) -> None:

@@ -24,7 +24,7 @@ from lakebed.format.types import field_to_arrow
 from lakebed.rows.read import DeletedRows
 from lakebed.spark.columns import spark_arrow_schema, spark_batches, spark_schema
 from lakebed.spark.parquet import layouts
-from lakebed.spark.splits import OPEN_COST, SPLIT_BYTES, divide, pack, split_size
+from lakebed.spark.splits import OPEN_COST, SPLIT_BYTES, Division, divide, enough, pack, split_size
 
 MB = 1024 * 1024
 
@@ -146,3 +146,16 @@ def test_batches_are_of_bearable_size(rows: int, batches: int) -> None:
     made = spark_batches(pa.record_batch([pa.array(range(rows), pa.int64())], schema=schema), schema)
     assert len(made) == batches
     assert sum(len(batch) for batch in made) == rows
+
+
+def test_a_limit_needs_only_the_first_files_that_stand_alone() -> None:
+    entries = pa.table({"row_count": pa.array([2, 9, 2, 2], pa.int64())})
+    merged = (np.array([1]),)
+    alone = np.array([0, 2, 3])
+    for limit, left in ((1, [0]), (2, [0]), (3, [0, 2]), (6, [0, 2, 3])):
+        found = enough(Division(alone, merged), entries, limit)
+        assert (found.plain.tolist(), found.grouped) == (left, ())
+    whole = enough(Division(alone, merged), entries, 7)
+    assert (whole.plain.tolist(), whole.grouped) == (alone.tolist(), merged)
+    nothing = Division(np.zeros(0, np.int64), merged)
+    assert enough(nothing, entries, 1) is nothing

@@ -239,8 +239,30 @@ def test_values_are_cast_where_nothing_is_lost(store: Make, spark: Any) -> None:
     assert buckets(table) == buckets(here)
 
 
+@pytest.mark.parametrize(
+    "keys", [{}, {"primary_key": ["a.b", "p q"], "partition_by": ["p q"]}], ids=["append", "upsert"]
+)
+def test_names_with_dots_and_blanks(keys: dict[str, Any], store: Make, spark: Any) -> None:
+    table = store(
+        "`a.b` INT, `p q` STRING, `x``y` ROW<`c.d` INT>", **keys, options={"bucket": "2", "bucket-key": "a.b"}
+    )
+    put(table, spark.sql("SELECT named_struct('c.d', 3) `x``y`, 1 `a.b`, 'one' `p q`"))
+    assert rows(table) == [repr({"a.b": 1, "p q": "one", "x`y": {"c.d": 3}})]
+
+
 def buckets(store: TableStore) -> list[tuple[int, int]]:
     return sorted((row["bucket"], row["row_count"]) for row in entries(store).to_pylist())
+
+
+def test_columns_of_any_name(store: Make, spark: Any) -> None:
+    """Dots and backquotes, which mean something to Spark where it looks for a column."""
+    names = ["c.d", "`q`", "a b", "ünï/x"]
+    columns = "k INT, " + ", ".join("`" + name.replace("`", "``") + "` STRING" for name in names)
+    here, there = store(columns, **PK), store(columns, **PK)
+    data = arrow(here, [(k, *(f"{name} {k}" for name in names)) for k in range(5)])
+    put(here, data)
+    put(there, frame(spark, data))
+    assert rows(there) == rows(here)
 
 
 # ------------------------------------------------------------------------------------------------------------ bad input

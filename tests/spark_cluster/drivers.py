@@ -303,9 +303,9 @@ def parents() -> dict[int, int]:
     return found
 
 
-def above(pid: int) -> Iterator[int]:
+def above(pid: int, known: Mapping[int, int] | None = None) -> Iterator[int]:
     """The processes above one, from near to far."""
-    known = parents()
+    known = known or parents()
     while pid := known.get(pid, 0):
         yield pid
 

@@ -94,6 +94,11 @@ def test_exclusive_creation_happens_once(storage: Storage, folder: str) -> None:
 
 def test_replace_makes_and_changes(storage: Storage, folder: str) -> None:
     storage.replace(f"{folder}/hint", b"1")
+    storage.replace(f"{folder}/hint", b"22", gap=True)
+    assert storage.read(f"{folder}/hint") == b"22"
+    storage.replace(f"{folder}/other", b"1", gap=True)
+    assert storage.read(f"{folder}/other") == b"1"
+    storage.delete(f"{folder}/other")
     storage.replace(f"{folder}/hint", b"22")
     assert storage.read(f"{folder}/hint") == b"22"
     assert everything_below(folder) == ["hint"]

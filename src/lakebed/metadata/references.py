@@ -69,7 +69,7 @@ class Holder:
 def branch_stores(store: TableStore) -> list[TableStore]:
     """The table on each of its branches, main first."""
     branches = [MAIN_BRANCH, *store.branch_names()]
-    return [TableStore(store.storage, store.paths.on_branch(name), store.name) for name in branches]
+    return [TableStore(store.storage, store.paths.on_branch(name), store.name, cache=store.cache) for name in branches]
 
 
 def changelogs(store: TableStore) -> list[Snapshot]:

@@ -57,13 +57,13 @@ def delete_from_append_table(store: TableStore, node: pred.Node, who: Identity) 
         raise
     except BaseException:
         writer.abort()
-        _remove_index_files(store, change.index)
+        remove_index_files(store, change.index)
         raise
 
 
 def delete_from_keyed_table(store: TableStore, matching: pa.Table, who: Identity) -> Snapshot | None:
     """Write a delete for each of these current rows; ``None`` if there are none."""
-    _check_removes(MergeSpec.of(store.schema()), store.name)
+    check_removes(MergeSpec.of(store.schema()), store.name)
     if not len(matching):
         return None
 
@@ -74,7 +74,7 @@ def delete_from_keyed_table(store: TableStore, matching: pa.Table, who: Identity
     return write_files(store, matching, make, row_kind=DELETE_KIND)
 
 
-def _check_removes(spec: MergeSpec, name: str) -> None:
+def check_removes(spec: MergeSpec, name: str) -> None:
     """Refuse engines to which a delete is nothing, or only takes a row's values back."""
     removes = spec.engine == "deduplicate" or spec.remove_on_delete or any(group.removes for group in spec.groups)
     if spec.ignore_delete or not removes:
@@ -90,7 +90,8 @@ def _check_removes(spec: MergeSpec, name: str) -> None:
         )
 
 
-def _remove_index_files(store: TableStore, index: Sequence[IndexEntry]) -> None:
+def remove_index_files(store: TableStore, index: Sequence[IndexEntry]) -> None:
+    """Remove the index files of a change that was not committed."""
     for entry in index:
         if entry.kind == ADD:
             store.storage.delete(store.paths.index(entry.file_name))

@@ -99,6 +99,7 @@ class _Background:
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._waiting: dict[str, Future[None]] = {}
+        self._unfinished: set[Future[None]] = set()
 
     def submit(self, store: TableStore, work: Callable[[TableStore], None], threads: int = 1) -> None:
         place = store.paths.branch_root
@@ -108,11 +109,13 @@ class _Background:
                 return
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(threads, thread_name_prefix=self._name)
-            self._waiting[place] = self._pool.submit(work, store)
+            self._waiting[place] = submitted = self._pool.submit(work, store)
+            self._unfinished.add(submitted)
+        submitted.add_done_callback(self._unfinished.discard)
 
     def wait(self) -> None:
         """Until everything submitted so far is done."""
-        for future in list(self._waiting.values()):
+        for future in tuple(self._unfinished):
             future.result()
 
 

@@ -32,6 +32,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 SYSTEM_SCHEMA: Final = pa.schema([pa.field(SEQUENCE_COLUMN, pa.int64()), pa.field(KIND_COLUMN, pa.int8())])
 SYSTEM_COLUMNS: Final = tuple(SYSTEM_SCHEMA.names)
+_SAMPLED_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,9 @@ class Merger:
     def _key_ranges(self, sources: Sequence[Source], count: int) -> Iterator[pred.Node]:
         """Ranges of the first key column that split the rows about evenly."""
         first = self.keys[0]
-        column = pa.concat_tables([self.read(source, (first,), None, system=()) for source in sources])[first.name]
+        # Every so many rows will do: all of them may not fit into memory, which merging in pieces is there to save.
+        step = 1 + sum(source.size for source in sources) // _SAMPLED_BYTES
+        column = pa.concat_tables([self._sample(source, first, step) for source in sources])[first.name]
         if not len(column):  # every row is marked as deleted
             return
         order = pc.sort_indices(column)
@@ -111,6 +114,10 @@ class Merger:
         for low, high in zip([None, *cuts], [*cuts, None], strict=True):
             bounds = [(">=", low), ("<", high)]
             yield pred.conjunction(pred.Compare(first.name, op, cut) for op, cut in bounds if cut is not None)
+
+    def _sample(self, source: Source, column: Field, step: int) -> pa.Table:
+        rows = self.read(source, (column,), None, system=())
+        return rows if step == 1 else rows.take(pa.array(np.arange(0, len(rows), step)))
 
     def _merge_range(self, sources: Sequence[Source], rows: pred.Node | None) -> Piece:
         system = self._system_columns(sources)

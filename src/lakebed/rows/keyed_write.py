@@ -179,7 +179,8 @@ class KeyedWriter:
         self._look_up_sequences([_place(group) for group in groups])
         jobs = [(_place(group), self._first_sequence(_place(group), group.count), group) for group in groups]
         with ThreadPoolExecutor(self._threads) as pool:
-            for data, changelog in pool.map(lambda job: self._write_bucket(job[0], job[1], [job[2].rows]), jobs):
+            each = pool.map if len(jobs) > 1 else map  # for one small file a thread costs as much as the file
+            for data, changelog in each(lambda job: self._write_bucket(job[0], job[1], [job[2].rows]), jobs):
                 self._data += data
                 self._changelog += changelog
 

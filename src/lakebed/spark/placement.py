@@ -20,7 +20,7 @@ import pyarrow as pa
 from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.errors import LakebedError
 from lakebed.format.schema import TableSchema
-from lakebed.format.types import Atomic, Field, quoted_name
+from lakebed.format.types import Atomic, Field
 from lakebed.options import TableOptions
 from lakebed.rows.conform import conform
 from lakebed.spark.session import ensure_shipped, without_pandas_note
@@ -36,17 +36,34 @@ _SEED: Final = 42
 _BUCKET: Final = "__lakebed_bucket"
 
 
-def to_owners(frame: DataFrame, schema: TableSchema, partitions: int) -> DataFrame:
-    """The same rows, shuffled so that every partition and bucket is in one task; ``partitions`` is how many Spark makes."""
+def to_owners(frame: DataFrame, schema: TableSchema, partitions: int, order: str | None = None) -> DataFrame:
+    """The same rows, shuffled so that every partition and bucket is in one task; ``partitions`` is how many Spark makes.
+
+    ``order`` names a column to be added, whose numbers ascend with the rows as they are in the frame.
+    """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
+    columns = frame.columns
     frame = _with_bucket(frame, schema)
-    place = F.col(_BUCKET).cast("bigint")
-    given = [F.col(quoted_name(name)) for name in schema.partition_keys if name in frame.columns]
+    bucket = F.col(_BUCKET).cast("bigint")
+    if order is not None:
+        # One column for both, as every byte of a row is shuffled: the bucket in the lowest bits changes no order.
+        bits = TableOptions(schema.options).bucket.bit_length()
+        both = F.shiftleft(F.monotonically_increasing_id(), bits).bitwiseOR(bucket)
+        frame = frame.select(*[F.col(_quoted(name)) for name in columns], both.alias(order))
+        bucket = F.col(order).bitwiseAND(F.lit((1 << bits) - 1))
+    place = bucket
+    given = [F.col(_quoted(name)) for name in schema.partition_keys if name in columns]
     if given:
         place += F.hash(*given)
     numbers = F.array(*[F.lit(number) for number in _numbers_of(partitions)])
-    return frame.repartition(F.element_at(numbers, (F.pmod(place, F.lit(partitions)) + 1).cast("int"))).drop(_BUCKET)
+    placed = frame.repartition(F.element_at(numbers, (F.pmod(place, F.lit(partitions)) + 1).cast("int")))
+    return placed if order is not None else placed.drop(_BUCKET)
+
+
+def _quoted(name: str) -> str:
+    """A column's name as Spark's functions take it, dots and all."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _numbers_of(partitions: int) -> list[int]:
@@ -95,7 +112,7 @@ def _with_bucket(frame: DataFrame, schema: TableSchema) -> DataFrame:
     plain = all(_is_number(key) and given.get(key.name) in _SPARK_NUMBERS for key in keys)
     if not plain or options.bucket_function == "hive":
         return frame.withColumn(_BUCKET, _bucket_in_python(frame, schema))
-    values = [_as_long(F.col(quoted_name(key.name)), given[key.name]) for key in keys]
+    values = [_as_long(F.col(_quoted(key.name)), given[key.name]) for key in keys]
     total = F.lit(options.bucket).cast("bigint")
     if options.bucket_function == "mod":
         return frame.withColumn(_BUCKET, F.pmod(F.coalesce(values[0], F.lit(0)), total))
@@ -191,7 +208,7 @@ def _bucket_in_python(frame: DataFrame, schema: TableSchema) -> Column:
     with without_pandas_note():
         # Spark reads off the annotations what a function takes; this one takes any columns.
         bucket.__annotations__ = {"columns": pa.Array, "return": pa.Array}
-        return arrow_udf(bucket, "int")(*[quoted_name(name) for name in names])
+        return arrow_udf(bucket, "int")(*[_quoted(name) for name in names])
 
 
 def buckets_of(

@@ -15,7 +15,7 @@ import contextlib
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -51,13 +51,17 @@ def write_frame(plan: WritePlan, frame: DataFrame) -> NewFiles:
     files = JobFiles.new()
     task = _WriteTask.of(plan, files)
     try:
-        outcome = run_job(_arranged(frame, plan.schema), task)
+        arranged = _arranged(frame, plan.schema)
+        names = arranged.columns
+        if any("." in name or "`" in name for name in names):  # which mapInArrow takes for paths into structs
+            arranged, task = arranged.toDF(*map(str, range(len(names)))), replace(task, names=tuple(names))
+        outcome = run_job(arranged, task)
         parts: list[_Written] = outcome.results
         data = pa.concat_tables([NO_ENTRIES, *(part.data for part in parts), *_gathered(task, parts)])
         changelog = pa.concat_tables([NO_ENTRIES, *(part.changelog for part in parts)])
         if outcome.repeated:
-            names = [*data["file_name"].to_pylist(), *changelog["file_name"].to_pylist()]
-            files.remove(plan.store, plan.schema, keep=names)
+            kept = [*data["file_name"].to_pylist(), *changelog["file_name"].to_pylist()]
+            files.remove(plan.store, plan.schema, keep=kept)
     except BaseException:
         files.remove(plan.store, plan.schema)
         raise
@@ -100,10 +104,9 @@ def _arranged(frame: DataFrame, schema: TableSchema) -> DataFrame:
     """The frame, shuffled so that each task can write on its own."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
-    if schema.primary_keys:
-        frame = frame.withColumn(_ORDER, F.monotonically_increasing_id())
     if TableOptions(schema.options).bucket > 0:
-        return to_owners(frame, schema, _shuffle_partitions(frame.sparkSession))
+        order = _ORDER if schema.primary_keys else None
+        return to_owners(frame, schema, _shuffle_partitions(frame.sparkSession), order)
     keys = [F.col(quoted_name(name)) for name in schema.partition_keys if name in frame.columns]
     # Adaptive execution joins small partitions and splits large ones, which the rows of one table partition may be.
     return frame.hint("rebalance", *keys) if keys else frame
@@ -154,6 +157,7 @@ class _WriteTask:
     sequences: Mapping[tuple[bytes, int], int]
     budget: int
     leaves_small: bool
+    names: tuple[str, ...] = ()
 
     @staticmethod
     def of(plan: WritePlan, files: JobFiles) -> _WriteTask:
@@ -173,6 +177,8 @@ class _WriteTask:
         return FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> _Written | None:
+        if self.names:
+            batches = (batch.rename_columns(list(self.names)) for batch in batches)
         first = next(batches, None)
         if first is None:
             return None

@@ -3,34 +3,47 @@ package lakebed;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
 import java.math.BigDecimal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.connector.catalog.CatalogV2Util;
+import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.V1Write;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.types.BooleanType;
 import org.apache.spark.sql.types.ByteType;
 import org.apache.spark.sql.types.DataType;
@@ -43,14 +56,17 @@ import org.apache.spark.sql.types.IntegerType;
 import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Function1;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.Iterator;
+import scala.collection.immutable.Map$;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 import scala.collection.mutable.ArrayBuffer;
+import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractPartialFunction;
 
 /**
@@ -65,8 +81,65 @@ public final class Bridge {
     return new ScanRule();
   }
 
+  /** Makes a table function known that reads a table with an option, whose value are the other arguments. */
+  public void registerFunction(SessionState state, String name, String option) {
+    state.tableFunctionRegistry().createOrReplaceTempFunction(name, new Reading(name, option), "built-in");
+  }
+
+  /** The relation that such a function stands for: a table by its name, with the option. */
+  private static final class Reading extends AbstractFunction1 {
+    private final String name;
+    private final String option;
+
+    Reading(String name, String option) {
+      this.name = name;
+      this.option = option;
+    }
+
+    public Object apply(Object given) {
+      Seq arguments = (Seq) given;
+      StringBuilder value = new StringBuilder();
+      for (int i = 1; i < arguments.size(); i++) {
+        value.append(i > 1 ? "," : "").append(constant(arguments.apply(i)));
+      }
+      if (arguments.size() < 2) {
+        throw new Failure(name + " takes the name of a table and what to read of it", "OptionError");
+      }
+      ArrayBuffer parts = new ArrayBuffer();
+      String[] split = constant(arguments.apply(0)).split("\\.");
+      for (int i = 0; i < split.length; i++) {
+        parts.addOne(split[i].replace("`", ""));
+      }
+      TreeMap options = new TreeMap();
+      options.put(option, value.toString());
+      return made(
+          UnresolvedRelation.class, new Object[] {parts.toSeq(), new CaseInsensitiveStringMap(options), Boolean.FALSE});
+    }
+
+    private String constant(Object argument) {
+      org.apache.spark.sql.catalyst.expressions.Expression expression =
+          (org.apache.spark.sql.catalyst.expressions.Expression) argument;
+      if (!expression.resolved() || !expression.foldable()) {
+        throw new Failure(name + " takes constants, not " + expression.sql(), "OptionError");
+      }
+      return String.valueOf(expression.eval(null));
+    }
+  }
+
+  /** Columns as the catalog interface has them. What makes them takes a flag since Spark 4.3. */
+  public Object columns(StructType schema) throws ReflectiveOperationException {
+    Method[] methods = CatalogV2Util.class.getMethods();
+    for (int i = 0; i < methods.length; i++) {
+      if (methods[i].getName().equals("structTypeToV2Columns")) {
+        boolean old = methods[i].getParameterTypes().length == 1;
+        return methods[i].invoke(null, old ? new Object[] {schema} : new Object[] {schema, Boolean.FALSE});
+      }
+    }
+    throw new NoSuchMethodException("structTypeToV2Columns");
+  }
+
   /** An error of Lakebed with its message, and the name of its class in Python. */
-  public static final class Failure extends IllegalArgumentException {
+  public static final class Failure extends UnsupportedOperationException {
     private final String kind;
 
     Failure(String message, String kind) {
@@ -79,7 +152,7 @@ public final class Bridge {
     }
   }
 
-  /** Such an error; unchecked, as few of the methods that may throw it declare any. */
+  /** Such an error; unchecked, as few methods declare any, and of a class that Spark's commands let through as it is. */
   public Failure failure(String message, String kind) {
     return new Failure(message, kind);
   }
@@ -192,8 +265,11 @@ public final class Bridge {
 
   private static final class ScanRule extends Rule {
     public TreeNode apply(TreeNode plan) {
-      if (plan instanceof DeleteFromTable || plan instanceof V2WriteCommand) {
-        return byUs(plan);
+      if (plan instanceof MergeIntoTable || plan instanceof UpdateTable || plan instanceof DeleteFromTable) {
+        return changeOfRows((LogicalPlan) plan);
+      }
+      if (plan instanceof V2WriteCommand) {
+        return dynamicOverwrite(plan);
       }
       return plan.transform(new ScanToPlan());
     }
@@ -203,8 +279,37 @@ public final class Bridge {
     }
   }
 
+  /** What Spark leaves to its tables row by row: Python is asked for the write that does it, as one DataFrame and commit. */
+  private static TreeNode changeOfRows(LogicalPlan plan) {
+    LogicalPlan target = (LogicalPlan) plan.children().apply(0);
+    if (!(target instanceof DataSourceV2ScanRelation)) {
+      return plan;
+    }
+    DataSourceV2Relation relation = ((DataSourceV2ScanRelation) target).relation();
+    if (!(relation.table() instanceof Function) || plan instanceof DeleteFromTable && byCondition(plan, relation)) {
+      return plan;
+    }
+    Object write = ((Function) relation.table()).apply(plan);
+    Object nothing =
+        made(LocalRelation.class, new Object[] {relation.output(), Nil$.MODULE$, Boolean.FALSE, Option.empty()});
+    return (TreeNode) made(
+        AppendData.class,
+        new Object[] {relation, nothing, Map$.MODULE$.empty(), Boolean.FALSE, Option.apply(write), Option.apply(nothing)});
+  }
+
+  /** Whether a delete is one that the table does by itself, without a job. */
+  private static boolean byCondition(LogicalPlan plan, DataSourceV2Relation relation) {
+    org.apache.spark.sql.catalyst.expressions.Expression condition = ((DeleteFromTable) plan).condition();
+    if (SubqueryExpression$.MODULE$.hasSubquery(condition)) {
+      return false;
+    }
+    Option translated = DataSourceV2Strategy$.MODULE$.translateFilterV2(condition);
+    return translated.isDefined()
+        && ((SupportsDeleteV2) relation.table()).canDeleteWhere(new Predicate[] {(Predicate) translated.get()});
+  }
+
   /** Commands run their query anew, as a DataFrame that they hand to Python; its scans get their plans there. */
-  private static TreeNode byUs(TreeNode plan) {
+  private static TreeNode dynamicOverwrite(TreeNode plan) {
     if (!(plan instanceof OverwritePartitionsDynamic)) {
       return plan;
     }
@@ -240,6 +345,22 @@ public final class Bridge {
     return type == Boolean.TYPE && value instanceof Boolean;
   }
 
+  /** The plan of a frame with the names and identities of other columns, to which a query refers. */
+  public LogicalPlan columnsAs(Dataset frame, Seq output) {
+    return renamed(frame.queryExecution().analyzed(), output);
+  }
+
+  private static LogicalPlan renamed(LogicalPlan plan, Seq output) {
+    ArrayBuffer columns = new ArrayBuffer();
+    for (int i = 0; i < output.size(); i++) {
+      AttributeReference wanted = (AttributeReference) output.apply(i);
+      Attribute given = (Attribute) plan.output().apply(i);
+      columns.addOne(
+          new Alias(given, wanted.name(), wanted.exprId(), (Seq) Nil$.MODULE$, Option.empty(), (Seq) Nil$.MODULE$));
+    }
+    return new Project((Seq) columns.toSeq(), plan);
+  }
+
   /** A scan of ours is a Supplier of a DataFrame, whose plan takes its place under the names that the query knows. */
   private static final class ScanToPlan extends AbstractPartialFunction {
     public boolean isDefinedAt(Object node) {
@@ -253,14 +374,7 @@ public final class Bridge {
       DataSourceV2ScanRelation relation = (DataSourceV2ScanRelation) node;
       Dataset frame = (Dataset) ((Supplier) relation.scan()).get();
       LogicalPlan plan = frame.queryExecution().optimizedPlan();
-      ArrayBuffer columns = new ArrayBuffer();
-      for (int i = 0; i < relation.output().size(); i++) {
-        AttributeReference wanted = (AttributeReference) relation.output().apply(i);
-        Attribute given = (Attribute) plan.output().apply(i);
-        columns.addOne(
-            new Alias(given, wanted.name(), wanted.exprId(), (Seq) Nil$.MODULE$, Option.empty(), (Seq) Nil$.MODULE$));
-      }
-      return new Project((Seq) columns.toSeq(), plan);
+      return renamed(plan, relation.output());
     }
   }
 }

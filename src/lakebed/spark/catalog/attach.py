@@ -2,22 +2,29 @@
 
 Two things are needed of a session: that its catalog manager keeps catalogs in a map of the name ``catalogs``, to which one
 can be added, and that its optimizer takes further rules. Both are tried before anything is changed; a Spark where they do not
-hold is told in one sentence. The session is changed in nothing else, and a session made of it (``newSession``) has to be
-attached again.
+hold is told in one sentence. Besides, the session learns Paimon's table functions. A session made of it (``newSession``) has
+to be attached again.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from lakebed.errors import AlreadyExistsError, LakebedError, OptionError, UnsupportedError
 from lakebed.spark.catalog.catalog import Catalog, Warehouse
 from lakebed.spark.catalog.jvm import Jvm
+from lakebed.spark.catalog.proxy import MEANT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _RULE: Final = "lakebed.ScanRule"
+_FUNCTIONS: Final = {
+    "paimon_incremental_query": "incremental-between",
+    "paimon_incremental_between_timestamp": "incremental-between-timestamp",
+    "paimon_incremental_to_auto_tag": "incremental-to-auto-tag",
+}
 _TAKEN: Final = ("spark_catalog", "system", "session", "builtin")
 
 
@@ -47,6 +54,8 @@ def attach(spark: SparkSession, name: str, lake: Warehouse) -> Jvm:
         )
     _serve_callbacks(jvm)
     _add_rule(jvm)
+    for function, option in _FUNCTIONS.items():
+        jvm.bridge.registerFunction(jvm.session_state, function, option)
     catalogs.put(name, made)
     return jvm
 
@@ -81,7 +90,15 @@ def _serve_callbacks(jvm: Jvm) -> None:
     from pyspark.java_gateway import ensure_callback_server_started  # noqa: PLC0415 - Spark is optional
 
     ensure_callback_server_started(jvm.gateway)
+    for name in ("py4j.clientserver", "py4j.java_gateway"):
+        logging.getLogger(name).addFilter(_is_news)
     jvm.gateway._callback_server.callback_server_parameters.propagate_java_exceptions = True  # noqa: SLF001 - no public way
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a log record tells more than that an exception went from Python to Java, as it was meant to."""
+    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    return not getattr(error, MEANT, False)
 
 
 def _add_rule(jvm: Jvm) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, UnsupportedError
+from lakebed.spark.catalog.calls import ProcedureProxy
 from lakebed.spark.catalog.ddl import changes, definition
 from lakebed.spark.catalog.jvm import Jvm
 from lakebed.spark.catalog.names import (
@@ -18,13 +19,15 @@ from lakebed.spark.catalog.names import (
     session_options,
     table_name,
 )
-from lakebed.spark.catalog.procedures import PROCEDURES, ProcedureProxy
+from lakebed.spark.catalog.procedures import PROCEDURES
 from lakebed.spark.catalog.proxy import JavaThrow, Proxy
-from lakebed.spark.catalog.tables import SystemTableProxy, TableProxy
+from lakebed.spark.catalog.tables import SCAN_OPTIONS, SystemTableProxy, TableProxy
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _PROCEDURES: Final = "sys"
 _DEFAULT_DATABASE: Final = "default"
+# Options that say which columns a table has: Spark gives them when it loads the table (since 4.3).
+_STATE_OPTIONS: Final = ("branch", *(f"scan.{name}" for name in SCAN_OPTIONS))
 _CAPABILITIES: Final = ("SUPPORT_COLUMN_DEFAULT_VALUE",)
 
 
@@ -54,7 +57,14 @@ class Warehouse(Protocol):
     def rename_table(self, name: str, new_name: str) -> Any: ...
 
 
-class Catalog(Proxy):
+class Catalog(
+    Proxy,
+    implements=(
+        _CATALOG + "TableCatalog",
+        _CATALOG + "SupportsNamespaces",
+        _CATALOG + "ProcedureCatalog",
+    ),
+):
     """A lake, as a catalog of Spark."""
 
     def __init__(self, jvm: Jvm, name: str, lake: Warehouse) -> None:
@@ -150,13 +160,14 @@ class Catalog(Proxy):
         return self._jvm.array(summaries, [summaries.of(ident, "MANAGED") for ident in self.listTables(namespace)])
 
     def loadTable(self, ident: Any, *more: Any) -> Any:  # noqa: N802 - Java's name
-        return self._loaded(ident, _travel(more))
+        given = dict(more[1].asCaseSensitiveMap()) if len(more) == 2 else {}
+        return self._loaded(ident, _travel(more), given)
 
-    def _loaded(self, ident: Any, travel: Mapping[str, Any]) -> Any:
+    def _loaded(self, ident: Any, travel: Mapping[str, Any], given: Mapping[str, str]) -> Any:
         name = table_name(ident)
         if name is None:
             raise no_such_table(self._jvm, ident)
-        options = session_options(self._jvm, self._catalog_name, name)
+        options = {**session_options(self._jvm, self._catalog_name, name), **given}
         title = f"{self._catalog_name}.{name}"
         try:
             table = self._lake.table(name, options=options)
@@ -164,12 +175,12 @@ class Catalog(Proxy):
             if self._has_base(name):
                 raise
             raise no_such_table(self._jvm, ident) from None
-        if not hasattr(table, "schema"):
+        if not _is_table(table):
             if travel:
                 raise UnsupportedError(f"{name} is a system table, which has no versions; leave out AS OF")
             return SystemTableProxy(self._jvm, title, table)
         return TableProxy(
-            self._jvm, title, table, lambda given: self._lake.table(name, options={**options, **given}), travel
+            self._jvm, title, table, lambda more: self._lake.table(name, options={**options, **more}), travel
         )
 
     def _has_base(self, name: str) -> bool:
@@ -208,7 +219,7 @@ class Catalog(Proxy):
             if not self.tableExists(ident):  # something else is in the way
                 raise
             raise JavaThrow(self._jvm.sql.catalyst.analysis.TableAlreadyExistsException(ident)) from None
-        return self._loaded(ident, {})
+        return self._loaded(ident, {}, {})
 
     def createTableLike(self, ident: Any, info: Any, source: Any) -> Any:  # noqa: N802 - Java's name
         like = dict(source.properties()) | dict(info.properties())
@@ -221,7 +232,7 @@ class Catalog(Proxy):
             return path[0] in table.schema.field_names
 
         table.alter(*changes(self._jvm, given, has_column))
-        return self._loaded(ident, {})
+        return self._loaded(ident, {}, {})
 
     def dropTable(self, ident: Any) -> bool:  # noqa: N802 - Java's name
         if not self.tableExists(ident):
@@ -244,7 +255,7 @@ class Catalog(Proxy):
         if name is None or not self.tableExists(ident):
             raise no_such_table(self._jvm, ident)
         table = self._lake.table(name)
-        if not hasattr(table, "schema"):
+        if not _is_table(table):
             raise UnsupportedError(f"{name} is a system table; it can only be read")
         return table
 
@@ -252,7 +263,7 @@ class Catalog(Proxy):
         """Nothing is kept between two loads."""
 
     def tableStateOptionKeys(self) -> Any:  # noqa: N802 - Java's name
-        return self._jvm.set([])
+        return self._jvm.set(_STATE_OPTIONS)
 
     def changelogStateOptionKeys(self) -> Any:  # noqa: N802 - Java's name
         return self._jvm.set([])
@@ -286,15 +297,17 @@ class Catalog(Proxy):
         if len(parts) != 2:
             raise NotFoundError(f"{name!r} is not the name of a table; write it as database.table")
         table = self._lake.table(".".join(parts), options=options)
-        if not hasattr(table, "schema"):
+        if not _is_table(table):
             raise UnsupportedError(f"{name} is a system table; procedures are for tables")
         return table
 
     def _all_tables(self) -> dict[str, list[str]]:
         return {database: self._lake.tables(database) for database in self._lake.databases()}
 
-    class Java:
-        implements = (_CATALOG + "TableCatalog", _CATALOG + "SupportsNamespaces", _CATALOG + "ProcedureCatalog")
+
+def _is_table(opened: Any) -> bool:
+    """Whether it can be written: all others are system tables."""
+    return hasattr(opened, "write")
 
 
 def _travel(more: Sequence[Any]) -> dict[str, Any]:

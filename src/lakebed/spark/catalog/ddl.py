@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from lakebed.errors import OptionError, SchemaError, UnsupportedError
 from lakebed.format import evolution as change
-from lakebed.format.spark_types import fields_from_spark
+from lakebed.format.spark_types import DEFAULT_KEY, fields_from_spark
 from lakebed.format.sql_types import parse_literal
 from lakebed.format.types import DataType, Field
 from lakebed.spark.catalog.jvm import Jvm
@@ -21,6 +22,9 @@ _SPARKS_OWN: Final = frozenset(
     {"provider", "comment", "location", "owner", "external", "is_managed_location", "table_type", "collation"}
 )
 _OPTION_COPY: Final = "option."
+_STRING: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'", re.DOTALL)
+_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "%": "\\%", "_": "\\_"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +79,12 @@ def struct_fields(struct: Any) -> tuple[Field, ...]:
     """The columns of Spark's ``StructType`` in the JVM."""
     from pyspark.sql.types import StructType  # noqa: PLC0415 - Spark is optional
 
-    return fields_from_spark(StructType.fromJson(json.loads(struct.json())))
+    raw = json.loads(struct.json())
+    defaults = [column["metadata"].pop(DEFAULT_KEY, None) for column in raw["fields"]]
+    return tuple(
+        field if text is None else replace(field, default=_literal(text, (field.name,)))
+        for field, text in zip(fields_from_spark(StructType.fromJson(raw)), defaults, strict=True)
+    )
 
 
 # ------------------------------------------------------------------------------------------------------- changes
@@ -110,7 +119,9 @@ def _set_property(_jvm: Jvm, item: Any) -> change.Change:
     name, value = item.property(), item.value()
     if name == "comment":
         return change.UpdateComment(value)
-    return change.SetOption("primary-key" if name in _KEY_NAMES else _plain(name), value)
+    if name in _KEY_NAMES:
+        raise UnsupportedError("ALTER TABLE: the primary key cannot change; create a new table and copy the rows")
+    return change.SetOption(_plain(name), value)
 
 
 def _remove_property(_jvm: Jvm, item: Any) -> change.Change:
@@ -154,6 +165,13 @@ def _position(position: Any) -> change.Position:
 
 
 def _literal(text: str, path: tuple[str, ...]) -> str | None:
+    r"""The value of a literal of Spark's SQL.
+
+    >>> _literal(r"'it\'s'", ("a",)), _literal("'it''s'", ("a",)), _literal("DATE '2024-01-01'", ("a",))
+    ("it's", "it's", '2024-01-01')
+    """
+    if _STRING.fullmatch(text):
+        return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), text[1:-1].replace("''", "'"))
     try:
         return parse_literal(text)
     except SchemaError:

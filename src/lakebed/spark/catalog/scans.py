@@ -74,7 +74,13 @@ class _Scan(Proxy):
         return self._title
 
 
-class TableScan(_Scan):
+class TableScan(
+    _Scan,
+    implements=(
+        _READ + "SupportsReportStatistics",
+        "java.util.function.Supplier",
+    ),
+):
     """A read of a table."""
 
     def __init__(self, jvm: Jvm, fields: Sequence[Field], title: str, parts: Sequence[Part], limit: int | None) -> None:
@@ -99,11 +105,14 @@ class TableScan(_Scan):
     def estimateSizeInBytes(self) -> Any:  # noqa: N802 - Java's name
         return self._jvm.java.java.util.OptionalLong.of(self._total("file_size"))
 
-    class Java:
-        implements = (_READ + "SupportsReportStatistics", "java.util.function.Supplier")
 
-
-class RowsScan(_Scan):
+class RowsScan(
+    _Scan,
+    implements=(
+        _READ + "SupportsReportStatistics",
+        "java.util.function.Supplier",
+    ),
+):
     """A read of rows that are made in this process: a system table."""
 
     def __init__(self, jvm: Jvm, title: str, rows: pa.Table) -> None:
@@ -127,11 +136,8 @@ class RowsScan(_Scan):
     def estimateSizeInBytes(self) -> Any:  # noqa: N802 - Java's name
         return self._jvm.java.java.util.OptionalLong.of(self._rows.nbytes)
 
-    class Java:
-        implements = (_READ + "SupportsReportStatistics", "java.util.function.Supplier")
 
-
-class Size(Proxy):
+class Size(Proxy, implements=(_READ + "Statistics",)):
     """How much a scan reads at most."""
 
     def __init__(self, jvm: Jvm, size: int, rows: int) -> None:
@@ -147,11 +153,15 @@ class Size(Proxy):
     def columnStats(self) -> Any:  # noqa: N802 - Java's name
         return self._jvm.map({})
 
-    class Java:
-        implements = (_READ + "Statistics",)
 
-
-class TableScanBuilder(Proxy):
+class TableScanBuilder(
+    Proxy,
+    implements=(
+        _READ + "SupportsPushDownRequiredColumns",
+        _READ + "SupportsPushDownV2Filters",
+        _READ + "SupportsPushDownLimit",
+    ),
+):
     """Takes what Spark pushes down, and builds the scan."""
 
     def __init__(self, jvm: Jvm, title: str, fields: Sequence[Field], make_parts: MakeParts) -> None:
@@ -197,13 +207,6 @@ class TableScanBuilder(Proxy):
     def _predicates(self, items: Sequence[Any]) -> Any:
         return self._jvm.array(self._jvm.connector.expressions.filter.Predicate, items)
 
-    class Java:
-        implements = (
-            _READ + "SupportsPushDownRequiredColumns",
-            _READ + "SupportsPushDownV2Filters",
-            _READ + "SupportsPushDownLimit",
-        )
-
 
 def _smallest(fields: Sequence[Field]) -> Field:
     """A column that costs little to read."""
@@ -214,7 +217,7 @@ def _smallest(fields: Sequence[Field]) -> Field:
     return fields[0]
 
 
-class RowsScanBuilder(Proxy):
+class RowsScanBuilder(Proxy, implements=(_READ + "SupportsPushDownRequiredColumns",)):
     """Takes the columns that Spark asks for, and builds the scan."""
 
     def __init__(self, jvm: Jvm, title: str, rows: Callable[[], pa.Table]) -> None:
@@ -228,6 +231,3 @@ class RowsScanBuilder(Proxy):
     def build(self) -> RowsScan:
         rows = self._rows()
         return RowsScan(self._jvm, self._title, rows if self._names is None else rows.select(self._names))
-
-    class Java:
-        implements = (_READ + "SupportsPushDownRequiredColumns",)

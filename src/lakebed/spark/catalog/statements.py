@@ -20,12 +20,13 @@ _lock = threading.RLock()  # the current catalog belongs to the session, which t
 
 def run(jvm: Jvm, catalog: str, text: str, arguments: Any = None) -> DataFrame:
     """The result of a statement. Errors of ours come as such, those of Spark as Spark tells them."""
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - Spark is optional
     from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is optional
 
     try:
         with _inside(jvm, catalog, stays=_USE.match(text) is not None):
             return jvm.spark.sql(text, arguments)
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         ours = own_error(error)
         if ours is None:
             raise

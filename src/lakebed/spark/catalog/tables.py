@@ -15,14 +15,17 @@ from lakebed.spark.catalog.filters import nodes
 from lakebed.spark.catalog.jvm import Jvm
 from lakebed.spark.catalog.partitions import Partitions
 from lakebed.spark.catalog.proxy import Proxy
+from lakebed.spark.catalog.row_changes import change_rows
 from lakebed.spark.catalog.scans import RowsScanBuilder, TableScanBuilder
-from lakebed.spark.catalog.writes import TableWriteBuilder
+from lakebed.spark.catalog.writes import TableWrite, TableWriteBuilder
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _READ_AND_WRITE: Final = (
     *("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE"),
     *("TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC"),
 )
+SCAN_OPTIONS: Final = ("snapshot-id", "tag-name", "timestamp-millis", "timestamp", "version")
+"""Options ``scan.*`` that ask for an earlier version of a table, and so for the columns that it had then."""
 PRIMARY_KEY: Final = "primary-key"
 PROVIDER: Final = "paimon"
 
@@ -63,12 +66,22 @@ class _Table(Proxy):
         return self._name
 
 
-class TableProxy(_Table):
+class TableProxy(
+    _Table,
+    implements=(
+        _CATALOG + "SupportsRead",
+        _CATALOG + "SupportsWrite",
+        _CATALOG + "SupportsDeleteV2",
+        _CATALOG + "SupportsPartitionManagement",
+        "java.util.function.Function",
+    ),
+):
     """A table, or a branch of one, at its latest snapshot or at an earlier one (``travel``)."""
 
     def __init__(self, jvm: Jvm, name: str, table: Any, open_with: Open, travel: Mapping[str, Any]) -> None:
         self._table, self._open_with, self._travel = table, open_with, travel
-        super().__init__(jvm, name, table.scan(**travel).columns if travel else table.schema.fields)
+        travels = bool(travel) or any(f"scan.{option}" in table.options for option in SCAN_OPTIONS)
+        super().__init__(jvm, name, table.scan(**travel).columns if travels else table.schema.fields)
         self._partitions = Partitions(jvm, table)
 
     def properties(self) -> Any:
@@ -119,6 +132,12 @@ class TableProxy(_Table):
         else:
             self._table.delete(node)
 
+    def apply(self, plan: Any) -> TableWrite:
+        """The write that does what an UPDATE, a MERGE or a DELETE says."""
+        if self._travel:
+            raise UnsupportedError(f"{self._name} is read at an earlier version, which cannot be changed")
+        return TableWrite(self._jvm, self._name, lambda _: change_rows(self._jvm, self._table, plan))
+
     def truncateTable(self, _options: Any = None) -> bool:  # noqa: N802 - Java's name
         self._table.truncate()
         return True
@@ -167,20 +186,12 @@ class TableProxy(_Table):
             "insert rows instead"
         )
 
-    class Java:
-        implements = (
-            _CATALOG + "SupportsRead",
-            _CATALOG + "SupportsWrite",
-            _CATALOG + "SupportsDeleteV2",
-            _CATALOG + "SupportsPartitionManagement",
-        )
-
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-class SystemTableProxy(_Table):
+class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
     """A read-only table about a table."""
 
     def __init__(self, jvm: Jvm, name: str, table: Any) -> None:
@@ -204,6 +215,3 @@ class SystemTableProxy(_Table):
         """The rows that were made to know the columns; for a later query made anew."""
         rows, self._rows = self._rows, None
         return self._table.scan().to_arrow() if rows is None else rows
-
-    class Java:
-        implements = (_CATALOG + "SupportsRead",)

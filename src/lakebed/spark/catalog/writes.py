@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from lakebed.errors import UnsupportedError
 from lakebed.format import predicate as pred
@@ -12,6 +13,9 @@ from lakebed.format.schema import TableSchema
 from lakebed.spark.catalog.filters import nodes
 from lakebed.spark.catalog.jvm import Jvm
 from lakebed.spark.catalog.proxy import Proxy
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _WRITE: Final = "org.apache.spark.sql.connector.write."
 
@@ -25,7 +29,21 @@ class WriteMode:
     dynamic: bool = False
 
 
-class TableWriteBuilder(Proxy):
+def write_rows(table: Any, mode: WriteMode, frame: DataFrame) -> None:
+    """Write the rows of a frame."""
+    if not mode.replaces:
+        table.write(frame)
+    else:
+        table.overwrite(frame, mode.partition, dynamic=mode.dynamic)
+
+
+class TableWriteBuilder(
+    Proxy,
+    implements=(
+        _WRITE + "SupportsOverwriteV2",
+        _WRITE + "SupportsDynamicOverwrite",
+    ),
+):
     """Takes what is to be replaced, and builds the write."""
 
     def __init__(self, jvm: Jvm, table: Any) -> None:
@@ -55,7 +73,7 @@ class TableWriteBuilder(Proxy):
         return self
 
     def build(self) -> TableWrite:
-        return TableWrite(self._jvm, self._table, self._mode)
+        return TableWrite(self._jvm, self._table.name, partial(write_rows, self._table, self._mode))
 
     def buildForBatch(self) -> Any:  # noqa: N802 - Java's name
         return self.build().toBatch()
@@ -65,9 +83,6 @@ class TableWriteBuilder(Proxy):
 
     def _nodes(self, predicates: Any) -> list[pred.Node | None]:
         return nodes(self._jvm.bridge.describe(predicates), self._table.schema.fields)
-
-    class Java:
-        implements = (_WRITE + "SupportsOverwriteV2", _WRITE + "SupportsDynamicOverwrite")
 
 
 def partition_of(conditions: Sequence[pred.Node | None], schema: TableSchema) -> dict[str, Any] | None:
@@ -89,26 +104,29 @@ def partition_of(conditions: Sequence[pred.Node | None], schema: TableSchema) ->
     return found
 
 
-class TableWrite(Proxy):
+class TableWrite(Proxy, implements=(_WRITE + "V1Write",)):
     """A write that Spark runs by handing us the query as a DataFrame."""
 
-    def __init__(self, jvm: Jvm, table: Any, mode: WriteMode) -> None:
+    def __init__(self, jvm: Jvm, name: str, run: Callable[[DataFrame], None]) -> None:
         super().__init__(jvm)
-        self._table, self._mode = table, mode
+        self._name, self._run = name, run
 
     def toInsertableRelation(self) -> Insertion:  # noqa: N802 - Java's name
-        return Insertion(self._jvm, self._table, self._mode)
+        return Insertion(self._jvm, self._run)
 
     def description(self) -> str:
-        return f"write to {self._table.name}"
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return f"write to {self._name}"
 
     def toBatch(self) -> Any:  # noqa: N802 - Java's name
         raise UnsupportedError(
-            f"table {self._table.name} is written by SQL and DataFrames as a whole, not by Spark's writers"
+            f"table {self._name} is written by SQL and DataFrames as a whole, not by Spark's writers"
         )
 
     def toStreaming(self) -> Any:  # noqa: N802 - Java's name
-        raise UnsupportedError(f"table {self._table.name} cannot be the target of a stream in SQL; use foreachBatch")
+        raise UnsupportedError(f"table {self._name} cannot be the target of a stream in SQL; use foreachBatch")
 
     def supportedCustomMetrics(self) -> Any:  # noqa: N802 - Java's name
         return self._jvm.no_metrics("CustomMetric")
@@ -116,23 +134,13 @@ class TableWrite(Proxy):
     def reportDriverMetrics(self) -> Any:  # noqa: N802 - Java's name
         return self._jvm.no_metrics("CustomTaskMetric")
 
-    class Java:
-        implements = (_WRITE + "V1Write",)
 
-
-class Insertion(Proxy):
+class Insertion(Proxy, implements=("org.apache.spark.sql.sources.InsertableRelation",)):
     """Runs the write."""
 
-    def __init__(self, jvm: Jvm, table: Any, mode: WriteMode) -> None:
+    def __init__(self, jvm: Jvm, run: Callable[[DataFrame], None]) -> None:
         super().__init__(jvm)
-        self._table, self._mode = table, mode
+        self._run = run
 
     def insert(self, dataset: Any, _overwrite: bool) -> None:
-        frame = self._jvm.frame(dataset)
-        if not self._mode.replaces:
-            self._table.write(frame)
-        else:
-            self._table.overwrite(frame, self._mode.partition, dynamic=self._mode.dynamic)
-
-    class Java:
-        implements = ("org.apache.spark.sql.sources.InsertableRelation",)
+        self._run(self._jvm.frame(dataset))
