@@ -232,7 +232,11 @@ class Table(Maintenance):
         schema = self._checked_schema(writing=True)
         if schema.primary_keys or scan.snapshot is None:
             raise UnsupportedError(f"table {self.name} has no files to rewrite: write() the rows instead")
-        entries = pa.concat_tables([part.result.entries for part in scan.parts])
+        if len(scan.parts) > 1:
+            raise UnsupportedError(
+                f"table {self.name} is read together with another branch; change each by its own name"
+            )
+        entries = scan.parts[0].result.entries
         who, engine = Identity.of(schema), _engine_for(data)
         made = rewrite_files(self._store, scan.snapshot, entries, data, who, operation=operation, engine=engine)
         return self._tidied(made)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from lakebed import CommitConflictError, Table, UnsupportedError
+from lakebed import CommitConflictError, Lake, Table, UnsupportedError
 
 
 def rows(*ids: int) -> pa.Table:
@@ -72,3 +72,12 @@ def test_tables_with_a_key_are_written_not_rewritten(table: Callable[..., Table]
     empty = table()
     with pytest.raises(UnsupportedError, match="no files to rewrite"):
         empty.replace_rows(empty.scan(), rows(1), operation="UPDATE")
+
+
+def test_rows_of_two_branches_are_not_rewritten_together(table: Callable[..., Table], lake: Lake) -> None:
+    made = table("id BIGINT, v STRING, dt STRING", partition_by=["dt"])
+    made.write(rows(1).append_column("dt", pa.array(["a"])))
+    made.create_branch("dev")
+    both = lake.table(made.name, options={"scan.fallback-branch": "dev"})
+    with pytest.raises(UnsupportedError, match="another branch"):
+        both.replace_rows(both.scan(), rows(1), operation="UPDATE")

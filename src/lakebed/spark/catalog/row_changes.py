@@ -108,7 +108,7 @@ def _update(target: _Target, plan: Any) -> None:
     hit = _condition(target, plan.condition())
     values = target.assigned(plan.assignments(), lambda field: target.columns[field.name])
     fixed = {plan.assignments().apply(i).key().name() for i in range(plan.assignments().size())}
-    for name in (*target.schema.primary_keys, *(() if not target.keyed else target.schema.partition_keys)):
+    for name in target.schema.primary_keys:
         if name in fixed:
             raise UnsupportedError(
                 f"table {target.table.name}: {name!r} is part of the primary key, which UPDATE cannot change; "
@@ -192,9 +192,8 @@ def _merge(target: _Target, plan: Any) -> None:
     on = target.column(plan.mergeCondition())
     source = target.frame(plan.sourceTable())
     if target.keyed:
-        _check_matches(
-            target.rows(), source, on, actions, [target.columns[name] for name in target.schema.primary_keys]
-        )
+        identity = [target.columns[name] for name in target.schema.primary_keys]
+        _check_matches(target, target.rows(), source, on, actions, identity)
         target.write_changes(_changes(target, target.rows(), source, on, actions))
         return
     if not actions.matched and not actions.of_target:  # nothing that is there changes
@@ -212,7 +211,7 @@ def _rewrite(target: _Target, source: DataFrame, on: Column, actions: _Actions) 
         target.table.write(_changes(target, target.rows(), source, on, actions).drop(_KIND))
         return
     rows = target.rows_of(scan).withColumn(_ROW, F.monotonically_increasing_id())
-    _check_matches(rows, source, on, actions, [named(_ROW)])
+    _check_matches(target, rows, source, on, actions, [named(_ROW)])
     changed = _changes(target, rows, source, on, actions, keep_others=True)
     after = changed.filter(named(_KIND) != F.lit(_DELETE)).drop(_KIND)
     target.table.replace_rows(scan, after, operation="MERGE")
@@ -331,16 +330,12 @@ def _acted(
 
 
 def _check_matches(
-    rows: DataFrame, source: DataFrame, on: Column, actions: _Actions, identity: Sequence[Column]
+    target: _Target, rows: DataFrame, source: DataFrame, on: Column, actions: _Actions, identity: Sequence[Column]
 ) -> None:
     """Fail, as Spark does, if several rows of the source would change one row of the target."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - Spark is optional
-
     alone = len(actions.matched) == 1 and actions.matched[0].kind == _DELETE and not actions.matched[0].conditional
     if not actions.matched or alone:
         return
     counts = rows.join(source, on).groupBy(*identity).count().filter("count > 1")
     if not _none(counts):
-        spark: SparkSession = rows.sparkSession
-        errors = spark.sparkContext._jvm.org.apache.spark.sql.errors.QueryExecutionErrors  # noqa: SLF001 - no public way
-        raise JavaThrow(errors.mergeCardinalityViolationError())
+        raise JavaThrow(target.jvm.sql.errors.QueryExecutionErrors.mergeCardinalityViolationError())
