@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.spark.conftest import spark
 
 from lakebed import Lake, connect
-from lakebed.spark.session import get_session
+
+__all__ = ["spark"]  # the same session as in tests/spark: one process runs both folders, and has one JVM
 
 HERE = Path(__file__).parent
 _numbers = itertools.count()
@@ -24,24 +26,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
             )
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
-
-
-@pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    folder = tmp_path_factory.mktemp("spark")
-    made = get_session(
-        options={
-            "spark.master": "local[2]",
-            "spark.driver.memory": "1g",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.session.timeZone": "America/New_York",
-            "spark.sql.warehouse.dir": str(folder / "warehouse"),
-            "spark.local.dir": str(folder / "local"),
-            "spark.log.level": "OFF",
-        }
-    )
-    yield made
-    made.stop()
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ the workers' own environment.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
@@ -245,7 +246,9 @@ def _probe() -> Any:
 def package_zip() -> str:
     """The package and its data source as a zip file that Python imports from."""
     above = Path(__file__).resolve().parent.parent.parent
-    target = Path(tempfile.mkdtemp(prefix="lakebed-")) / f"lakebed-{VERSION}.zip"
+    folder = tempfile.mkdtemp(prefix="lakebed-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # workers fetch it whenever they start
+    target = Path(folder) / f"lakebed-{VERSION}.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(path for name in _PACKAGES for path in (above / name).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:

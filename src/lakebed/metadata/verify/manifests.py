@@ -27,7 +27,7 @@ from lakebed.format.manifest import (
     decode_manifest_list,
     decode_manifests,
 )
-from lakebed.format.paths import MAIN_BRANCH, TablePaths
+from lakebed.format.paths import TablePaths
 from lakebed.metadata.verify.branches import Branch, Holder
 from lakebed.metadata.verify.listing import Listing
 from lakebed.metadata.verify.report import Findings, span
@@ -96,6 +96,9 @@ class _Reader:
             return None, False
         self.lists[name] = codes
         return _List(codes, schema, body), continues
+
+    def has(self, name: str) -> bool:
+        return name in self.lists or self.storage.exists(self.paths.manifest(name))
 
     def _decoded(self, data: bytes, path: str) -> I32:
         return np.array([self._number(meta, path) for meta in decode_manifest_list(data, where=path)], np.int32)
@@ -189,8 +192,9 @@ def read_lists(branches: Sequence[Branch], found: Findings) -> tuple[_Reader, di
         for holder in branch.holders:
             snapshot = holder.snapshot
             changelog = None
-            if snapshot.changelog_manifest_list is not None and _keeps_changelog(branch, holder):
-                changelog, _ = reader.read(snapshot.changelog_manifest_list, "manifest list", holder)
+            name = snapshot.changelog_manifest_list
+            if name is not None and (_keeps_changelog(branch, holder) or reader.has(name)):
+                changelog, _ = reader.read(name, "manifest list", holder)
             if holder.is_changelog:
                 lists[holder.path] = ManifestLists(None, None, _codes(changelog), continues=False)
                 continue
@@ -204,9 +208,12 @@ def read_lists(branches: Sequence[Branch], found: Findings) -> tuple[_Reader, di
 
 
 def _keeps_changelog(branch: Branch, holder: Holder) -> bool:
-    """A tag does not keep the changelog of its snapshot, nor does a branch that began with a tag."""
-    is_origin = branch.store.paths.branch != MAIN_BRANCH and bool(branch.snapshots) and holder is branch.snapshots[0]
-    return not holder.is_tag and not is_origin
+    """Whether the changelog of a snapshot must be there.
+
+    A tag does not keep it, nor does what was made of a tag: the first snapshot of a branch, or of main after a rollback.
+    """
+    is_first = bool(branch.snapshots) and holder is branch.snapshots[0]
+    return not holder.is_tag and not is_first
 
 
 def _codes(found: _List | None) -> I32 | None:
