@@ -6,13 +6,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src tests bench examples
 # Each of these has Spark sessions of its own, so each gets processes of its own.
+# The longest files first, so that both workers have something to do until the end.
+LONG := tests/faults tests/test_maintenance_state_machine.py tests/races
 ON_SPARK := tests/spark tests/sql tests/spark_cluster
 
-.PHONY: help setup demo test lint format interop bench soak java clean
+.PHONY: help setup demo test cluster sql lint format interop bench soak java clean
 
 help:
 	@echo "make demo     a primary-key table on Spark: load, upsert, time-travel, compact, check"
 	@echo "make test     every check: lint, types, layers, tests"
+	@echo "make cluster  the same on Spark clusters of several processes, and Spark Connect (minutes)"
+	@echo "make sql      SQL through the Spark catalog, which is still being built"
 	@echo "make interop  the same tables through pypaimon and Apache Paimon itself"
 	@echo "make bench    speed and memory beside other table stores (minutes)"
 	@echo "make soak     the races and random histories, twenty times over (minutes)"
@@ -51,10 +55,14 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format $(SOURCES)
 
 test: lint java
-	$(BIN)/python -m pytest -n 2 --dist loadfile --ignore=tests/interop $(addprefix --ignore=,$(ON_SPARK))
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(LONG) src tests --ignore=tests/interop $(addprefix --ignore=,$(ON_SPARK))
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark
-	$(BIN)/python -m pytest tests/sql
+
+cluster: $(VENV)/.dev java
 	$(BIN)/python -m pytest tests/spark_cluster
+
+sql: $(VENV)/.dev java
+	$(BIN)/python -m pytest tests/sql
 
 interop: $(VENV)/.dev
 	bash interop/setup.sh
