@@ -61,7 +61,7 @@ CREATE TABLE e (id INT) TBLPROPERTIES ('primary-key' = 'nope', 'bucket' = '1');
 --! nope
 CREATE TABLE e (id INT) TBLPROPERTIES ('primary-key' = 'id', 'primary_key' = 'id', 'bucket' = '1');
 --! give one of them
-CREATE TABLE e (id INT DEFAULT (1 + rand()));
+CREATE TABLE e (id INT DEFAULT (1 + 1));
 --! literal
 CREATE TABLE e (id INTERVAL DAY);
 --! interval

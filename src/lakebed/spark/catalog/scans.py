@@ -115,9 +115,11 @@ class RowsScan(
 ):
     """A read of rows that are made in this process: a system table."""
 
-    def __init__(self, jvm: Jvm, title: str, rows: pa.Table) -> None:
-        super().__init__(jvm, [field_from_arrow(column) for column in rows.schema], title)
-        self._rows = rows
+    def __init__(self, jvm: Jvm, title: str, rows: pa.Table, names: Sequence[str]) -> None:
+        fields = [field_from_arrow(column) for column in rows.schema]
+        super().__init__(jvm, [field for name in names for field in fields if field.name == name], title)
+        self._read = self._fields or fields[:1]  # count(*) asks for no column
+        self._rows = rows.select([field.name for field in self._read])
 
     def get(self) -> Any:
         """The plan's DataFrame."""
@@ -128,7 +130,7 @@ class RowsScan(
         schema = spark_arrow_schema(self._rows.schema)
         batches = [part for batch in self._rows.to_batches() for part in spark_batches(batch, schema)]
         with without_pandas_note():
-            return self._jvm.spark.createDataFrame(pa.Table.from_batches(batches, schema), spark_schema(self._fields))
+            return self._jvm.spark.createDataFrame(pa.Table.from_batches(batches, schema), spark_schema(self._read))
 
     def estimateStatistics(self) -> Any:  # noqa: N802 - Java's name
         return Size(self._jvm, self._rows.nbytes, len(self._rows))
@@ -230,4 +232,4 @@ class RowsScanBuilder(Proxy, implements=(_READ + "SupportsPushDownRequiredColumn
 
     def build(self) -> RowsScan:
         rows = self._rows()
-        return RowsScan(self._jvm, self._title, rows if self._names is None else rows.select(self._names))
+        return RowsScan(self._jvm, self._title, rows, rows.column_names if self._names is None else self._names)
