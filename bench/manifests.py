@@ -349,17 +349,21 @@ def main() -> None:
         os._exit(0)  # the threads of some systems abort now and then when the interpreter shuts down
     versions = installed(asked.systems.split(","))
     asked.work.mkdir(parents=True, exist_ok=True)
+    asked.results.mkdir(parents=True, exist_ok=True)
+    path = asked.results / f"manifests-{asked.files[-1]}-files.json"
     found: dict[str, Any] = {"machine": machine(), "versions": versions, "marks": asked.marks}
     with tempfile.TemporaryDirectory(prefix="bench-", dir=asked.work) as folder:
         tasks = Run(asked, list(versions), Path(folder))
-        found["commits"] = tasks.commits()
-        found["history"] = tasks.history(keyed=False)
-        found["keyed history"] = tasks.history(keyed=True)
-        found["bytes"] = tasks.bytes()
-        found["plans"] = tasks.plans()
-    asked.results.mkdir(parents=True, exist_ok=True)
-    path = asked.results / f"manifests-{asked.files[-1]}-files.json"
-    path.write_text(json.dumps(found, indent=1) + "\n")
+        parts: dict[str, Callable[[], Any]] = {
+            "commits": tasks.commits,
+            "history": lambda: tasks.history(keyed=False),
+            "keyed history": lambda: tasks.history(keyed=True),
+            "bytes": tasks.bytes,
+            "plans": tasks.plans,
+        }
+        for name, part in parts.items():
+            found[name] = part()
+            path.write_text(json.dumps(found, indent=1) + "\n")  # what is there so far, as all of it takes long
     print(report(found))
     print(f"\n{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
 
