@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import warnings
 import weakref
 import zipfile
@@ -39,7 +40,34 @@ MEMORY_VARIABLE: Final = "LAKEBED_DRIVER_MEMORY"
 _FRAMES: Final = ("pyspark.sql.dataframe", "pyspark.sql.classic.dataframe", "pyspark.sql.connect.dataframe")
 _GIB: Final = 1024**3
 _PACKAGES: Final = ("lakebed", "pyspark_lakebed")
+BATCH_ROWS: Final = 1024
+_BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
+_UNMEASURED: Final = {
+    _BATCH_BYTES: str(2**31 - 1),  # which Spark takes for no limit
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
+}
+_SMALL_KINDS: Final = frozenset(
+    [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "decimal",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+        "string",
+        "char",
+        "varchar",
+        "void",
+    ]
+)
 _served: weakref.WeakSet[Any] = weakref.WeakSet()
+_lifting: Final = threading.Lock()
+_lifted: weakref.WeakKeyDictionary[Any, tuple[int, dict[str, str | None]]] = weakref.WeakKeyDictionary()
 
 
 # ------------------------------------------------------------------------------------------------ getting a session
@@ -169,6 +197,39 @@ def map_in_arrow(frame: DataFrame, kernel: Any, schema: Any) -> DataFrame:
         kernel = partial(_with_names, kernel, names)
     with without_pandas_note():
         return frame.mapInArrow(kernel, schema)
+
+
+@contextlib.contextmanager
+def unmeasured_batches(frame: DataFrame) -> Iterator[None]:
+    """While this lasts, Spark hands the rows of such a frame to Python without weighing them.
+
+    Spark 4.1 and later add up the bytes of all columns after every row, to end a batch at a limit; that takes as long as
+    everything else about it. Batches of :data:`BATCH_ROWS` rows need no such limit where rows are a few kilobytes, as rows
+    of numbers, times and texts are. Sessions whose user has set the limit, and frames with other columns, keep it.
+    """
+    spark = frame.sparkSession
+    kinds = {kind.partition("(")[0] for _, kind in frame.dtypes}
+    if not kinds <= _SMALL_KINDS:
+        yield
+        return
+    with _lifting:
+        count, before = _lifted.get(spark, (0, {}))
+        if not count:
+            given = spark.conf.getAll
+            before = {name: given.get(name) for name in _UNMEASURED}
+            if before[_BATCH_BYTES] is None:
+                for name, value in _UNMEASURED.items():
+                    spark.conf.set(name, value)
+        _lifted[spark] = count + 1, before
+    try:
+        yield
+    finally:
+        with _lifting:
+            count, before = _lifted[spark]
+            _lifted[spark] = count - 1, before
+            if count == 1 and before[_BATCH_BYTES] is None:
+                for name, earlier in before.items():
+                    spark.conf.unset(name) if earlier is None else spark.conf.set(name, earlier)
 
 
 def _with_names(kernel: Any, names: list[str], batches: Iterator[pa.RecordBatch]) -> Any:

@@ -1,7 +1,7 @@
 """Rows of a Spark DataFrame into a table: append, upsert, overwrite.
 
 Columns are checked on the driver as any other data is (names, types, no unsafe cast), before a job runs. Then one shuffle
-takes the rows of each partition and bucket to one task, which sorts and writes them, and the driver makes one commit of what
+(:mod:`lakebed.spark.exchange`) takes the rows of each partition and bucket to one task, which sorts and writes them, and the driver makes one commit of what
 the tasks report. Tables without buckets need no shuffle unless they are partitioned; what is too little for a file of its own
 comes back to the driver, which writes one file of it. The order of rows within the frame is kept where it matters: of rows with
 the same key the last one of the frame is the newest, as it is in process.
@@ -14,8 +14,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -33,16 +33,18 @@ from lakebed.rows.conform import conform
 from lakebed.rows.data_file import FileLayout
 from lakebed.rows.keyed_write import KeyedWriter
 from lakebed.rows.write import AppendWriter
-from lakebed.spark.jobs import JobFiles, run_job
-from lakebed.spark.placement import to_owners
+from lakebed.spark.exchange import ORDER, received, to_owners
+from lakebed.spark.jobs import JobFiles, Outcome, run_job
+from lakebed.spark.session import unmeasured_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_TOO_LARGE: Final = ("OversizedAllocation", "OutOfMemory")
+"""What Spark says when a thousand rows were more than fits one batch: texts of megabytes."""
+
 SMALL_BYTES: Final = 1024 * 1024
 """Rows of a task that are less than this come back to the driver, where buckets and partitions do not separate them."""
-
-_ORDER: Final = "__lakebed_order"
 
 
 def write_frame(plan: WritePlan, frame: DataFrame) -> NewFiles:
@@ -51,11 +53,7 @@ def write_frame(plan: WritePlan, frame: DataFrame) -> NewFiles:
     files = JobFiles.new()
     task = _WriteTask.of(plan, files)
     try:
-        arranged = _arranged(frame, plan.schema)
-        names = arranged.columns
-        if any("." in name or "`" in name for name in names):  # which mapInArrow takes for paths into structs
-            arranged, task = arranged.toDF(*map(str, range(len(names)))), replace(task, names=tuple(names))
-        outcome = run_job(arranged, task)
+        outcome = _run(frame, plan, task)
         parts: list[_Written] = outcome.results
         data = pa.concat_tables([NO_ENTRIES, *(part.data for part in parts), *_gathered(task, parts)])
         changelog = pa.concat_tables([NO_ENTRIES, *(part.changelog for part in parts)])
@@ -100,13 +98,23 @@ def _without_void(columns: Any) -> Any:
 # ------------------------------------------------------------------------------------------------ on the driver
 
 
+def _run(frame: DataFrame, plan: WritePlan, task: _WriteTask) -> Outcome:
+    try:
+        with unmeasured_batches(frame):
+            return run_job(_arranged(frame, plan.schema), task)
+    except Exception as error:
+        if not any(sign in str(error) for sign in _TOO_LARGE):
+            raise
+    task.files.remove(plan.store, plan.schema)
+    return run_job(_arranged(frame, plan.schema), task)
+
+
 def _arranged(frame: DataFrame, schema: TableSchema) -> DataFrame:
     """The frame, shuffled so that each task can write on its own."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     if TableOptions(schema.options).bucket > 0:
-        order = _ORDER if schema.primary_keys else None
-        return to_owners(frame, schema, _shuffle_partitions(frame.sparkSession), order)
+        return to_owners(frame, schema, _shuffle_partitions(frame.sparkSession))
     keys = [F.col(quoted_name(name)) for name in schema.partition_keys if name in frame.columns]
     # Adaptive execution joins small partitions and splits large ones, which the rows of one table partition may be.
     return frame.hint("rebalance", *keys) if keys else frame
@@ -157,7 +165,6 @@ class _WriteTask:
     sequences: Mapping[tuple[bytes, int], int]
     budget: int
     leaves_small: bool
-    names: tuple[str, ...] = ()
 
     @staticmethod
     def of(plan: WritePlan, files: JobFiles) -> _WriteTask:
@@ -177,8 +184,6 @@ class _WriteTask:
         return FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> _Written | None:
-        if self.names:
-            batches = (batch.rename_columns(list(self.names)) for batch in batches)
         first = next(batches, None)
         if first is None:
             return None
@@ -188,16 +193,21 @@ class _WriteTask:
             if small is not None:
                 rows = conform(small, self.schema.fields, where=f"table {self.store.name}")
                 return _Written(NO_ENTRIES, NO_ENTRIES, rows)
-        return self._write(pa.RecordBatchReader.from_batches(first.schema, batches))
+        if TableOptions(self.schema.options).bucket > 0:
+            return self._write(received(batches, self.budget))
+        return self._write([pa.RecordBatchReader.from_batches(first.schema, batches)])
 
-    def _write(self, rows: pa.RecordBatchReader) -> _Written:
+    def _write(self, parts: Iterable[pa.Table | pa.RecordBatchReader]) -> _Written:
         writer = self._writer()
         try:
             if isinstance(writer, KeyedWriter):
-                writer.write(rows, row_kind=self.row_kind, order=_ORDER)
+                for part in parts:
+                    writer.write(part, row_kind=self.row_kind, order=ORDER)
                 written = writer.finish()
                 return _Written(written.data, written.changelog)
-            writer.write(rows)
+            for part in parts:
+                ordered = isinstance(part, pa.Table)
+                writer.write(part.drop_columns(ORDER) if ordered else part)
             return _Written(writer.finish(), NO_ENTRIES)
         except BaseException:
             writer.abort()
