@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import lakebed
 from lakebed.operations.write import Identity, write
 from lakebed.spark.engine import OnSpark
-from lakebed.spark.session import ensure_shipped, get_session
+from lakebed.spark.session import prepare_workers, get_session
 
 BUCKETS = 8
 CORES = 2
@@ -105,7 +105,7 @@ def by_spark(frame: Any, folder: str) -> None:
 
 def main(rows: int = 10_000_000, repeats: int = 3) -> None:
     spark = get_session(options={"spark.master": f"local[{CORES}]", "spark.driver.memory": "4g"})
-    ensure_shipped(spark)
+    prepare_workers(spark)
     with tempfile.TemporaryDirectory() as folder:
         frame = spark.read.parquet(source(Path(folder) / "source", rows))
         lake = lakebed.connect(Path(folder) / "lake")

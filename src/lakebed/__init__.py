@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from lakebed.format.snapshot import Snapshot
     from lakebed.lake import Lake, connect
     from lakebed.scan import Plan, Scan
+    from lakebed.spark.session import prepare_workers
     from lakebed.system_tables import SystemTable
     from lakebed.table import Table
 
@@ -56,6 +57,7 @@ __all__ = [
     "__version__",
     "changes",
     "connect",
+    "prepare_workers",
 ]
 
 _HOMES: Final = {
@@ -66,6 +68,7 @@ _HOMES: Final = {
     "SystemTable": "lakebed.system_tables",
     "Table": "lakebed.table",
     "connect": "lakebed.lake",
+    "prepare_workers": "lakebed.spark.session",
 }
 """Where the names live that are imported late; the imports above tell type checkers the same."""
 

@@ -38,7 +38,7 @@ def rows_with_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
     context = TaskContext.get()
     assert context is not None
-    for table in exchange.received(batches, 1000):
+    for table in exchange.joined(exchange.received(batches), 1000):
         yield from table.append_column("task", pa.repeat(context.partitionId(), len(table))).to_batches()
 
 
@@ -73,13 +73,45 @@ def bucketed(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return lake.create_table("db.t", COLUMNS, partition_by=["p"], options=options)._store.schema()
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("blocks"))
+
+
+def test_places_are_packed_into_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def left(file: str, places: list[int], sizes: list[int]) -> exchange.LeftBlocks:
+        starts = np.cumsum([0, *sizes])[:-1]
+        numbers = np.arange(len(places))
+        return exchange.LeftBlocks(file, b"", np.array(places, np.int32), numbers, starts, np.array(sizes))
+
+    monkeypatch.setattr(exchange, "_TASK_BYTES", 100)
+    monkeypatch.setattr(exchange, "_LEAST_BYTES", 10)
+
+    def shown(lefts: list[exchange.LeftBlocks], tasks: int) -> list[list[tuple[str, list[int]]]]:
+        return [[(part.file, part.places.tolist()) for part in pack] for pack in exchange.packed(lefts, tasks)]
+
+    assert shown([], 2) == []
+    assert shown([left("a", [0, 3, 0], [1, 1, 1]), left("b", [7], [1])], 2) == [[("a", [0, 3, 0]), ("b", [7])]]
+    lefts = [left("a", [0, 1, 2], [30, 30, 30]), left("b", [1, 2], [30, 30])]
+    assert shown(lefts, 2) == [[("a", [0])], [("a", [1]), ("b", [1])], [("a", [2]), ("b", [2])]]
+    assert shown(lefts, 1) == [
+        [("a", [0, 1]), ("b", [1])],
+        [("a", [2]), ("b", [2])],
+    ]  # no task gets more than its share
+    assert shown([left("a", [4], [900])], 2) == [[("a", [4])]]  # a place is never divided
+
+
 @given(
     sizes=st.lists(st.integers(0, 40), max_size=8),
     window=st.integers(1, 2000),
     block=st.integers(1, 500),
     limit=st.integers(1, 5000),
+    tasks=st.integers(1, 4),
+    local=st.booleans(),
 )
-def test_what_is_sent_is_received(sizes: list[int], window: int, block: int, limit: int, bucketed: Any) -> None:
+def test_what_is_sent_is_received(
+    sizes: list[int], window: int, block: int, limit: int, tasks: int, local: bool, bucketed: Any, folder: str
+) -> None:
     pick = np.random.default_rng(sum(sizes))
     batches = []
     for size in sizes:
@@ -91,8 +123,13 @@ def test_what_is_sent_is_received(sizes: list[int], window: int, block: int, lim
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exchange, "_WINDOW_BYTES", window)
         patch.setattr(exchange, "BLOCK_BYTES", block)
-        sent = list(exchange._Sender(bucketed, tuple(exchange._numbers_of(5)))(iter(batches)))
-    tables = list(exchange.received(iter(sent), limit))
+        if local:
+            left = exchange._Leaver(bucketed, 5, folder)(iter(batches))
+            packs: Any = exchange.packed([left] if left else [], tasks)
+        else:
+            sent = list(exchange._Sender(bucketed, tuple(exchange._numbers_of(5)))(iter(batches)))
+            packs = [[exchange.received(sent)]]
+    tables = [table for pack in packs for table in exchange.joined(itertools.chain(*pack), limit)]
     got = [row for table in tables for row in table.to_pylist()]
     given_rows = [row for batch in batches for row in batch.to_pylist()]
     for key, rows in itertools.groupby(sorted(given_rows, key=lambda row: row["d"]), key=lambda row: row["d"]):
@@ -102,8 +139,6 @@ def test_what_is_sent_is_received(sizes: list[int], window: int, block: int, lim
     for table in tables:  # what belongs together lies together
         runs = [place for place, _ in itertools.groupby(exchange.places_of(table, bucketed, 5).tolist())]
         assert len(runs) == len(set(runs))
-    for batch in sent:
-        assert all(len(rows) <= block + 2000 for rows in batch["rows"].to_pylist())
 
 
 def test_values_that_do_not_fit_go_to_some_place(bucketed: Any) -> None:

@@ -141,7 +141,7 @@ def test_workers_without_the_package_are_sent_it_once(monkeypatch: pytest.Monkey
     answers = [{"ModuleNotFoundError: No module named 'lakebed'", VERSION}, {VERSION}]
     monkeypatch.setattr(session, "worker_versions", lambda _: answers.pop(0))
     for _ in range(2):
-        session.ensure_shipped(spark)
+        session.prepare_workers(spark)
     assert [Path(path).name for path in spark.sparkContext.added] == [f"lakebed-{VERSION}.zip"]
     assert [source.name() for source in spark.dataSource.registered] == ["lakebed"]
 
@@ -149,7 +149,7 @@ def test_workers_without_the_package_are_sent_it_once(monkeypatch: pytest.Monkey
 def test_workers_that_cannot_be_helped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "worker_versions", lambda _: {"ModuleNotFoundError: No module named 'pyarrow'"})
     with pytest.raises(LakebedError, match=r"No module named 'pyarrow'.*install lakebed and what it depends on"):
-        session.ensure_shipped(Session())
+        session.prepare_workers(Session())
 
 
 def test_workers_tell_their_version(spark: Any) -> None:

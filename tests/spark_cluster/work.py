@@ -26,9 +26,9 @@ def versions(spark: Any) -> set[str]:
 
 
 def ship(spark: Any) -> None:
-    from lakebed.spark.session import ensure_shipped
+    from lakebed.spark.session import prepare_workers
 
-    ensure_shipped(spark)
+    prepare_workers(spark)
 
 
 def opened(warehouse: str, name: str, storage: LocalStorage | None = None) -> Table:

@@ -1,19 +1,27 @@
-"""The shuffle of a write: all rows of a partition and bucket to one task, as blocks of Arrow rather than as rows.
+"""The exchange of a write: all rows of a partition and bucket to one task, as blocks of Arrow rather than as rows.
 
-Tasks that read the frame find out where each row belongs, collect the rows of each place into blocks, and Spark shuffles
-the blocks, a few kilobytes to :data:`BLOCK_BYTES` each. That costs a fraction of shuffling rows: Spark turns every row into
-Arrow once instead of after the shuffle, and neither sorts nor copies them one by one. A block tells the order of its rows
-within the frame, which decides which of two rows of a key is the newer one.
+Tasks that read the frame find out where each row belongs and collect the rows of each place into blocks. That costs a fraction
+of shuffling rows: Spark turns every row into Arrow once, and neither sorts nor copies them one by one. A block tells the order
+of its rows within the frame, which decides which of two rows of a key is the newer one.
 
-Places are told apart by a number that Spark's own hash sends to the wanted shuffle partition, because then adaptive
-execution joins those that turn out small: a few rows make one task, however many buckets the table has. Where a value does
-not fit its column, any place will do: the task that gets the row refuses it. A wrong place would cost a file, never a row,
-as writers look at the bucket again.
+How blocks get to their owners depends on where tasks run. On a cluster Spark shuffles them (:func:`to_owners`); places are then
+told apart by a number that Spark's own hash sends to the wanted shuffle partition, because so adaptive execution joins those
+that turn out small. Where all tasks run on the driver's machine, blocks wait in files there (:func:`leave_blocks`) and tasks
+are told which to take (:func:`packed`); the files are gone when the job is.
+
+Where a value does not fit its column, any place will do: the task that gets the row refuses it. A wrong place would cost a file,
+never a row, as writers look at the bucket again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+import itertools
+import os
+import re
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -29,67 +37,77 @@ from lakebed.format.schema import TableSchema
 from lakebed.options import TableOptions
 from lakebed.rows.conform import conform
 from lakebed.rows.partitions import gather, group_rows
+from lakebed.spark.jobs import Outcome, run_job
 from lakebed.spark.session import map_in_arrow
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 Places: TypeAlias = npt.NDArray[np.int32]
 
 BLOCK_BYTES: Final = 64 * 1024
-"""Rows of a block; Spark hands over a thousand blocks at a time (:func:`lakebed.spark.session.fast_batches`)."""
-
+"""Rows of a block; Spark hands over a thousand blocks at a time (:func:`lakebed.spark.session.unmeasured_batches`)."""
 ORDER: Final = "__lakebed_order"
+
 _WINDOW_BYTES: Final = 32 * 1024 * 1024
+_TASK_BYTES: Final = 64 * 1024 * 1024
+_LEAST_BYTES: Final = 1024 * 1024
 _SENT: Final = "place int, first bigint, columns binary, rows binary"
 _TASK_BITS: Final = 33
 
 
-def to_owners(frame: DataFrame, schema: TableSchema, partitions: int) -> DataFrame:
-    """Blocks of the frame's rows, those of a partition and bucket in one task; ``partitions`` is how many Spark makes."""
-    sender = _Sender(schema, tuple(_numbers_of(partitions)))
-    return map_in_arrow(frame, sender, _SENT).repartition("place")
-
-
-def received(batches: Iterator[pa.RecordBatch], limit: int) -> Iterator[pa.Table]:
-    """The rows of blocks, in tables of about so many bytes, with a column :data:`ORDER`.
-
-    Within a table, rows of a place lie together, in their order.
-    """
-    held: list[_Block] = []
-    size = 0
-    for batch in batches:
-        for place, first, columns, rows in zip(*(batch[name] for name in batch.schema.names), strict=True):
-            block = pa.ipc.read_record_batch(rows.as_buffer(), _read_schema(columns.as_py()))
-            held.append(_Block(place.as_py(), first.as_py(), block))
-            size += block.nbytes
-        if size >= limit:
-            yield _joined(held)
-            held, size = [], 0
-    if held:
-        yield _joined(held)
-
-
 @dataclass(frozen=True, slots=True)
-class _Block:
+class Block:
+    """Rows of one place; ``first`` is the number of the first of them within the frame."""
+
     place: int
     first: int
     rows: pa.RecordBatch
 
 
-def _joined(blocks: Sequence[_Block]) -> pa.Table:
+def joined(blocks: Iterable[Block], limit: int) -> Iterator[pa.Table]:
+    """The rows of blocks, in tables of about so many bytes, with a column :data:`ORDER`.
+
+    Within a table, rows of a place lie together, in their order.
+    """
+    held: list[Block] = []
+    size = 0
+    for block in blocks:
+        held.append(block)
+        size += block.rows.nbytes
+        if size >= limit:
+            yield _in_order(held)
+            held, size = [], 0
+    if held:
+        yield _in_order(held)
+
+
+def _in_order(blocks: Sequence[Block]) -> pa.Table:
     ordered = sorted(blocks, key=lambda block: (block.place, block.first))
     numbers = [np.arange(block.first, block.first + len(block.rows)) for block in ordered]
     rows = pa.Table.from_batches([block.rows for block in ordered]).combine_chunks()
     return rows.append_column(ORDER, pa.array(np.concatenate(numbers)))
 
 
+# -------------------------------------------------------------------------------------------- blocks that Spark shuffles
+
+
+def to_owners(frame: DataFrame, schema: TableSchema, partitions: int) -> DataFrame:
+    """Blocks of the frame's rows, those of a partition and bucket in one task; ``partitions`` is how many Spark makes."""
+    return map_in_arrow(frame, _Sender(schema, tuple(_numbers_of(partitions))), _SENT).repartition("place")
+
+
+def received(batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
+    """What came of :func:`to_owners`, in a task."""
+    for batch in batches:
+        for place, first, columns, rows in zip(*batch.columns, strict=True):
+            block = pa.ipc.read_record_batch(rows.as_buffer(), _read_schema(columns.as_py()))
+            yield Block(place.as_py(), first.as_py(), block)
+
+
 @lru_cache(maxsize=8)
 def _read_schema(columns: bytes) -> pa.Schema:
     return pa.ipc.read_schema(pa.py_buffer(columns))
-
-
-# --------------------------------------------------------------------------------------------------- in a task
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,48 +118,168 @@ class _Sender:
     numbers: tuple[int, ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext  # noqa: PLC0415 - only in a worker
-
-        context = TaskContext.get()
-        first = context.partitionId() << _TASK_BITS if context is not None else 0
-        for window in _windows(batch for batch in batches if len(batch)):
-            yield self._blocks(window, first)
-            first += len(window)
-
-    def _blocks(self, window: pa.Table, first: int) -> pa.RecordBatch:
-        places = places_of(window, self.schema, len(self.numbers))
-        groups = group_rows(window, [pa.chunked_array([pa.array(places)])])
-        numbers: list[int] = []
-        firsts: list[int] = []
-        ends = [0]
-        sink = pa.BufferOutputStream()
-        for group, rows in zip(groups, gather(groups), strict=True):
-            start = first
-            for batch in rows.to_batches(max_chunksize=max(1, len(rows) * BLOCK_BYTES // max(1, rows.nbytes))):
-                numbers.append(self.numbers[int(group.values[0])])  # type: ignore[call-overload]
-                firsts.append(start)
-                sink.write(batch.serialize())
-                ends.append(sink.tell())
-                start += len(batch)
-        columns = pa.repeat(pa.scalar(window.schema.serialize().to_pybytes(), pa.binary()), len(numbers))
-        offsets = pa.py_buffer(np.array(ends, np.int32))
-        blocks = pa.BinaryArray.from_buffers(pa.binary(), len(numbers), [None, offsets, sink.getvalue()])
-        arrays = [pa.array(numbers, pa.int32()), pa.array(firsts, pa.int64()), columns, blocks]
-        return pa.RecordBatch.from_arrays(arrays, ["place", "first", "columns", "rows"])
+        for window, first in _windows(batches):
+            sink = pa.BufferOutputStream()
+            made = _blocks(window, first, places_of(window, self.schema, len(self.numbers)), sink)
+            offsets = pa.py_buffer(np.array([0, *made.ends], np.int32))
+            columns = [
+                pa.array([self.numbers[place] for place in made.places], pa.int32()),
+                pa.array(made.firsts, pa.int64()),
+                pa.repeat(pa.scalar(made.columns, pa.binary()), len(made.places)),
+                pa.BinaryArray.from_buffers(pa.binary(), len(made.places), [None, offsets, sink.getvalue()]),
+            ]
+            yield pa.RecordBatch.from_arrays(columns, ["place", "first", "columns", "rows"])
 
 
-def _windows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches together, so that the blocks made of them are not too small."""
+@lru_cache(maxsize=8)
+def _numbers_of(partitions: int) -> list[int]:
+    """For each shuffle partition, a number that Spark's hash sends there."""
+    numbers: dict[int, int] = {}
+    candidate = 0
+    while len(numbers) < partitions:
+        numbers.setdefault(hash_bytes(candidate.to_bytes(4, "little")) % partitions, candidate)
+        candidate += 1
+    return [numbers[place] for place in range(partitions)]
+
+
+# ---------------------------------------------------------------------------------------- blocks that wait in local files
+
+
+@contextlib.contextmanager
+def local_folder(spark: SparkSession) -> Iterator[str | None]:
+    """A new folder for blocks, if all tasks of the session run on this machine; it is removed in the end."""
+    if not hasattr(spark, "_jsparkSession") or not re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master):
+        yield None
+        return
+    given = os.environ.get("SPARK_LOCAL_DIRS") or spark.conf.get("spark.local.dir", "") or ""
+    with tempfile.TemporaryDirectory(prefix="lakebed-blocks-", dir=given.split(",")[0] or None) as folder:
+        yield folder
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBlocks:
+    """What one task left in a file, one block after the other."""
+
+    file: str
+    columns: bytes
+    places: npt.NDArray[np.int32]
+    firsts: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.int64]
+
+    def at(self, mask: npt.NDArray[np.bool_]) -> LeftBlocks:
+        """Only some of the blocks."""
+        parts = (values[mask] for values in (self.places, self.firsts, self.starts, self.sizes))
+        return LeftBlocks(self.file, self.columns, *parts)  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[Block]:
+        schema = _read_schema(self.columns)
+        with pa.memory_map(self.file) as mapped:
+            data = mapped.read_buffer()
+        lists = (values.tolist() for values in (self.places, self.firsts, self.starts, self.sizes))
+        for place, first, start, size in zip(*lists, strict=True):
+            yield Block(place, first, pa.ipc.read_record_batch(data.slice(start, size), schema))
+
+
+def leave_blocks(frame: DataFrame, schema: TableSchema, places: int, folder: str) -> Outcome:
+    """Run a job that puts the rows of a frame into files of blocks; its results are :class:`LeftBlocks`."""
+    return run_job(frame, _Leaver(schema, places, folder))
+
+
+def packed(left: Sequence[LeftBlocks], tasks: int) -> list[list[LeftBlocks]]:
+    """The blocks of each task: places stay whole, and small ones are joined as far as that leaves work for so many tasks."""
+    if not left:
+        return []
+    places = np.concatenate([blocks.places for blocks in left])
+    sizes = np.bincount(places, np.concatenate([blocks.sizes for blocks in left]))
+    most = min(_TASK_BYTES, max(_LEAST_BYTES, sizes.sum() / tasks))
+    used = np.flatnonzero(sizes)
+    owners = np.zeros(len(sizes), np.int64)
+    owners[used] = _owners(sizes[used].tolist(), most)
+    return [
+        [blocks.at(mask) for blocks in left if (mask := owners[blocks.places] == task).any()]
+        for task in range(int(owners.max()) + 1)
+    ]
+
+
+def _owners(sizes: Sequence[float], most: float) -> list[int]:
+    """Neighbours together until they are so much."""
+    owners: list[int] = []
+    held = 0.0
+    for size in sizes:
+        begins = not owners or held + size > most
+        owners.append(0 if not owners else owners[-1] + begins)
+        held = size if begins else held + size
+    return owners
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaver:
+    """The kernel that leaves blocks."""
+
+    schema: TableSchema
+    places: int
+    folder: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> LeftBlocks | None:
+        file = f"{self.folder}/{uuid.uuid4()}"
+        made: list[_Blocks] = []
+        with pa.OSFile(file, "wb") as sink:
+            for window, first in _windows(batches):
+                made.append(_blocks(window, first, places_of(window, self.schema, self.places), sink))
+        if not made:
+            return None
+        ends = np.array([0, *itertools.chain.from_iterable(blocks.ends for blocks in made)], np.int64)
+        places = np.array([place for blocks in made for place in blocks.places], np.int32)
+        firsts = np.array([first for blocks in made for first in blocks.firsts], np.int64)
+        return LeftBlocks(file, made[0].columns, places, firsts, ends[:-1], np.diff(ends))
+
+
+# ------------------------------------------------------------------------------------------------------ making blocks
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """Blocks that were written one after the other, and where each ends."""
+
+    places: list[int]
+    firsts: list[int]
+    ends: list[int]
+    columns: bytes
+
+
+def _windows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, int]]:
+    """Batches together, so that the blocks made of them are not too small, and the number of their first row."""
+    from pyspark import TaskContext  # noqa: PLC0415 - only in a worker
+
+    context = TaskContext.get()
+    first = context.partitionId() << _TASK_BITS if context is not None else 0
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
-        held.append(batch)
-        size += batch.nbytes
+        if len(batch):
+            held.append(batch)
+            size += batch.nbytes
         if size >= _WINDOW_BYTES:
-            yield pa.Table.from_batches(held).combine_chunks()
+            yield pa.Table.from_batches(held).combine_chunks(), first
+            first += sum(map(len, held))
             held, size = [], 0
     if held:
-        yield pa.Table.from_batches(held).combine_chunks()
+        yield pa.Table.from_batches(held).combine_chunks(), first
+
+
+def _blocks(window: pa.Table, first: int, places: Places, sink: pa.NativeFile) -> _Blocks:
+    made = _Blocks([], [], [], window.schema.serialize().to_pybytes())
+    groups = group_rows(window, [pa.chunked_array([pa.array(places)])])
+    for group, rows in zip(groups, gather(groups), strict=True):
+        start = first
+        for batch in rows.to_batches(max_chunksize=max(1, len(rows) * BLOCK_BYTES // max(1, rows.nbytes))):
+            made.places.append(int(group.values[0]))  # type: ignore[call-overload]
+            made.firsts.append(start)
+            sink.write(batch.serialize())
+            made.ends.append(sink.tell())
+            start += len(batch)
+    return made
 
 
 def places_of(rows: pa.Table, schema: TableSchema, count: int) -> Places:
@@ -162,14 +300,3 @@ def places_of(rows: pa.Table, schema: TableSchema, count: int) -> Places:
         return np.mod(place, np.int32(count))
     except LakebedError:
         return np.zeros(len(rows), np.int32)
-
-
-@lru_cache(maxsize=8)
-def _numbers_of(partitions: int) -> list[int]:
-    """For each shuffle partition, a number that Spark's hash sends there."""
-    numbers: dict[int, int] = {}
-    candidate = 0
-    while len(numbers) < partitions:
-        numbers.setdefault(hash_bytes(candidate.to_bytes(4, "little")) % partitions, candidate)
-        candidate += 1
-    return [numbers[place] for place in range(partitions)]

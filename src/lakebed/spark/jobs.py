@@ -115,6 +115,15 @@ def run_job(frame: DataFrame, kernel: Kernel, watch: Watch | None = None) -> Out
     return Outcome([report.result for report in reports if report.result is not None], repeated)
 
 
+def run_here(kernel: Kernel, count: int) -> Outcome:
+    """Run a kernel over the numbers of so many tasks in this process, where a job would cost more than the work."""
+    numbers = pa.RecordBatch.from_pydict({"id": pa.array(range(count), pa.int64())})
+    report = _attempt(kernel, iter([numbers]))
+    if report.error is not None:
+        raise report.error
+    return Outcome([] if report.result is None else [report.result], report.repeated)
+
+
 def _in_task(kernel: Kernel) -> Any:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         report = _attempt(kernel, batches)

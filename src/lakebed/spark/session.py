@@ -2,7 +2,7 @@
 
 Nothing here imports pyspark before it is needed. What keeps Spark from starting (no pyspark, no Java, a Java that is too
 old) is one sentence that says what to install, told before Spark's own traces. Workers need lakebed: those that lack it, or
-have another version, are sent the package once per session (:func:`ensure_shipped`), the first time that Lakebed runs
+have another version, are sent the package once per session (:func:`prepare_workers`), the first time that Lakebed runs
 something there; whoever only uses ``format("lakebed")`` calls it beforehand. What it depends on (pyarrow, numpy, ...) must be in
 the workers' own environment.
 """
@@ -190,7 +190,7 @@ def is_spark_frame(data: object) -> bool:
 
 def map_in_arrow(frame: DataFrame, kernel: Any, schema: Any) -> DataFrame:
     """``frame.mapInArrow``, in a session whose workers have lakebed; columns may have any names."""
-    ensure_shipped(frame.sparkSession)
+    prepare_workers(frame.sparkSession)
     names = frame.columns
     if any(mark in name for name in names for mark in ".`"):  # which Spark would take for something else than a name
         frame = frame.toDF(*(f"c{place}" for place in range(len(names))))
@@ -248,7 +248,7 @@ def without_pandas_note() -> Iterator[None]:
 # ------------------------------------------------------------------------------------------------------- shipping
 
 
-def ensure_shipped(spark: SparkSession) -> None:
+def prepare_workers(spark: SparkSession) -> None:
     """Send the package to workers that do not have this version of it; looked at once per session.
 
     Must be called before a Python function is given to Spark, which notes at that moment what the function's workers need.

@@ -33,8 +33,8 @@ from lakebed.rows.conform import conform
 from lakebed.rows.data_file import FileLayout
 from lakebed.rows.keyed_write import KeyedWriter
 from lakebed.rows.write import AppendWriter
-from lakebed.spark.exchange import ORDER, received, to_owners
-from lakebed.spark.jobs import JobFiles, Outcome, run_job
+from lakebed.spark.exchange import ORDER, LeftBlocks, joined, leave_blocks, local_folder, packed, received, to_owners
+from lakebed.spark.jobs import JobFiles, Outcome, run_here, run_job
 from lakebed.spark.session import unmeasured_batches
 
 if TYPE_CHECKING:
@@ -100,21 +100,35 @@ def _without_void(columns: Any) -> Any:
 
 def _run(frame: DataFrame, plan: WritePlan, task: _WriteTask) -> Outcome:
     try:
-        with unmeasured_batches(frame):
-            return run_job(_arranged(frame, plan.schema), task)
+        with local_folder(frame.sparkSession) as folder, unmeasured_batches(frame):
+            return _jobs(frame, plan.schema, task, folder)
     except Exception as error:
         if not any(sign in str(error) for sign in _TOO_LARGE):
             raise
     task.files.remove(plan.store, plan.schema)
-    return run_job(_arranged(frame, plan.schema), task)
+    with local_folder(frame.sparkSession) as folder:
+        return _jobs(frame, plan.schema, task, folder)
 
 
-def _arranged(frame: DataFrame, schema: TableSchema) -> DataFrame:
-    """The frame, shuffled so that each task can write on its own."""
+def _jobs(frame: DataFrame, schema: TableSchema, task: _WriteTask, folder: str | None) -> Outcome:
+    """Write the rows of a frame in tasks; each of them gets all rows of the buckets that it writes to."""
+    spark = frame.sparkSession
+    if TableOptions(schema.options).bucket <= 0:
+        return run_job(_rebalanced(frame, schema), task)
+    places = _shuffle_partitions(spark)
+    if folder is None:
+        return run_job(to_owners(frame, schema, places), task)
+    left = leave_blocks(frame, schema, places, folder).results
+    packs = packed(left, spark.sparkContext.defaultParallelism)
+    if len(packs) <= 1 and sum(blocks.sizes.sum() for blocks in left) < SMALL_BYTES:
+        return run_here(_WritePacks(task, packs), len(packs))
+    return run_job(spark.range(0, len(packs), 1, len(packs)), _WritePacks(task, packs))
+
+
+def _rebalanced(frame: DataFrame, schema: TableSchema) -> DataFrame:
+    """The frame as it is, or rows of a partition together, where the table has partitions."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
-    if TableOptions(schema.options).bucket > 0:
-        return to_owners(frame, schema, _shuffle_partitions(frame.sparkSession))
     keys = [F.col(quoted_name(name)) for name in schema.partition_keys if name in frame.columns]
     # Adaptive execution joins small partitions and splits large ones, which the rows of one table partition may be.
     return frame.hint("rebalance", *keys) if keys else frame
@@ -194,10 +208,11 @@ class _WriteTask:
                 rows = conform(small, self.schema.fields, where=f"table {self.store.name}")
                 return _Written(NO_ENTRIES, NO_ENTRIES, rows)
         if TableOptions(self.schema.options).bucket > 0:
-            return self._write(received(batches, self.budget))
-        return self._write([pa.RecordBatchReader.from_batches(first.schema, batches)])
+            return self.write(joined(received(batches), self.budget))
+        return self.write([pa.RecordBatchReader.from_batches(first.schema, batches)])
 
-    def _write(self, parts: Iterable[pa.Table | pa.RecordBatchReader]) -> _Written:
+    def write(self, parts: Iterable[pa.Table | pa.RecordBatchReader]) -> _Written:
+        """Write rows: a stream of them, or tables with a column that tells their order."""
         writer = self._writer()
         try:
             if isinstance(writer, KeyedWriter):
@@ -226,6 +241,19 @@ class _WriteTask:
             budget=self.budget,
             spill_folder=folder,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _WritePacks:
+    """The kernel of a local session: numbers of packs of blocks in, files out."""
+
+    task: _WriteTask
+    packs: list[list[LeftBlocks]]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> _Written | None:
+        numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+        blocks = itertools.chain.from_iterable(left for number in numbers for left in self.packs[number])
+        return self.task.write(joined(blocks, self.task.budget)) if numbers else None
 
 
 def _up_to(limit: int, batches: Iterator[pa.RecordBatch]) -> tuple[pa.Table | None, Iterator[pa.RecordBatch]]:
