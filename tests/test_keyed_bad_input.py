@@ -21,7 +21,6 @@ from lakebed.errors import (
     NotFoundError,
     OptionError,
     SchemaError,
-    UnsupportedError,
 )
 from lakebed.rows import conform
 
@@ -45,7 +44,16 @@ BAD_TABLES: dict[str, Case] = {
     "key column twice": ({"primary_key": ["k", "k"]}, SchemaError, ("'k' is named twice",)),
     "unknown key column": ({"primary_key": ["kk"]}, SchemaError, ("unknown primary key column 'kk'", "did you mean")),
     "nested key": ({"primary_key": ["k", "a"]}, SchemaError, ("'a' is ARRAY<INT>", "simple types")),
-    "no number of buckets": ({"options": {"bucket": "-1"}}, UnsupportedError, ("dynamic buckets", "'bucket'")),
+    "key for dynamic buckets": (
+        {"options": {"bucket": "-1", "bucket-key": "k"}},
+        OptionError,
+        ("dynamic buckets", "leave out 'bucket-key'"),
+    ),
+    "dynamic buckets over partitions": (
+        {"primary_key": ["k"], "partition_by": ["p"], "options": {"bucket": "-1"}},
+        SchemaError,
+        ("must hold every partition column", "upserts over partitions are not supported"),
+    ),
     "postponed buckets": ({"options": {"bucket": "-2"}}, OptionError, ("'bucket'", "postponed")),
     "bucket key outside of the key": (
         {"options": {"bucket-key": "v"}},

@@ -15,7 +15,7 @@ import pytest
 
 import lakebed
 from lakebed import changes
-from lakebed.errors import ExpressionError, NotFoundError
+from lakebed.errors import ExpressionError, NotFoundError, UnsupportedError
 from lakebed.system_tables import SYSTEM_TABLES
 
 COLUMNS: dict[str, list[str]] = {
@@ -43,6 +43,7 @@ COLUMNS: dict[str, list[str]] = {
     "tags": ["tag_name", "snapshot_id", "schema_id", "commit_time", "record_count", "create_time", "time_retained"],
     "branches": ["branch_name", "create_time"],
     "consumers": ["consumer_id", "next_snapshot_id"],
+    "statistics": ["snapshot_id", "schema_id", "mergedRecordCount", "mergedRecordSize", "colstat"],
     "file_key_ranges": [
         "partition", "bucket", "file_path", "file_format", "schema_id", "level", "record_count", "file_size_in_bytes",
         "min_key", "max_key", "first_row_id",
@@ -112,7 +113,7 @@ def test_columns_are_paimons(lake: lakebed.Lake, table: lakebed.Table, name: str
         assert field.type == TYPES.get(field.name, field.type), field
     always = {"schemas", "aggregation_fields"}
     assert (found.num_rows == 0) == (
-        name in {"tags", "branches", "consumers", "table_indexes"} or (not filled and name not in always)
+        name in {"tags", "branches", "consumers", "table_indexes", "statistics"} or (not filled and name not in always)
     )
 
 
@@ -398,3 +399,30 @@ def test_aggregation_fields(lake: lakebed.Lake) -> None:
         ("v", "INT", "[sum]", "[fields.v.aggregate-function]", "told"),
         ("w", "INT", "[]", "[]", None),
     ]
+
+
+def test_earlier_versions(lake: lakebed.Lake) -> None:
+    table = lake.create_table("db.versions", "id BIGINT, p STRING", partition_by=["p"])
+    table.write(pa.table({"id": [1], "p": ["x"]}))
+    table.create_tag("one")
+    table.alter(changes.AddColumn("n", "INT"))
+    table.write(pa.table({"id": [2, 3], "p": ["x", "y"], "n": pa.array([1, 2], pa.int32())}))
+
+    def read(name: str, **version: Any) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = lake.table(f"db.versions${name}").scan(**version).to_arrow().to_pylist()
+        return found
+
+    assert {row["partition"]: row["record_count"] for row in read("partitions", version=1)} == {"p=x": 1}
+    assert {row["partition"]: row["record_count"] for row in read("partitions")} == {"p=x": 2, "p=y": 1}
+    assert len(read("files", tag="one")) == len(read("files", version="one")) == 1
+    assert len(read("files", timestamp="2099-01-01")) == 3
+    assert read("audit_log", version=1) == [{"rowkind": "+I", "id": 1, "p": "x"}]
+    assert len(read("manifests", version=1)) == 1
+    with pytest.raises(UnsupportedError, match="has no versions"):
+        read("snapshots", version=1)
+    with pytest.raises(NotFoundError, match="snapshot 9"):
+        read("files", version=9)
+    handle = lake.table("db.versions$files", options={"scan.snapshot-id": "1"})
+    assert len(handle.scan().to_arrow()) == 1
+    assert len(handle.scan(version=2).to_arrow()) == 3
+    assert len(lake.table("db.versions$snapshots", options={"scan.snapshot-id": "1"}).scan().to_arrow()) == 2

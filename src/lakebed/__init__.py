@@ -27,6 +27,7 @@ from lakebed.version import VERSION
 if TYPE_CHECKING:
     from lakebed import changes
     from lakebed.format.snapshot import Snapshot
+    from lakebed.history import Compaction, CompactionPage, Difference, HistoryPage
     from lakebed.lake import Lake, connect
     from lakebed.scan import Plan, Scan
     from lakebed.spark.session import prepare_workers
@@ -39,9 +40,13 @@ __all__ = [
     "AlreadyExistsError",
     "CommitConflictError",
     "CommitOutcomeUnknownError",
+    "Compaction",
+    "CompactionPage",
     "CorruptError",
     "DataError",
+    "Difference",
     "ExpressionError",
+    "HistoryPage",
     "Lake",
     "LakebedError",
     "NotFoundError",
@@ -61,6 +66,10 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "Compaction": "lakebed.history",
+    "CompactionPage": "lakebed.history",
+    "Difference": "lakebed.history",
+    "HistoryPage": "lakebed.history",
     "Lake": "lakebed.lake",
     "Plan": "lakebed.scan",
     "Scan": "lakebed.scan",

@@ -165,19 +165,21 @@ class Lake:
         ``args`` are the values of parameters (``:name`` or ``?``), as for Spark's own ``sql``. Tables of other catalogs
         have three parts: ``spark_catalog.database.table``. Starts a local Spark if there is none.
         """
+        spark = self.spark  # first of all: without Spark the imports below fail, and do not say what to install
         from lakebed.spark.catalog.attach import attach  # noqa: PLC0415 - Spark is optional
         from lakebed.spark.catalog.statements import run  # noqa: PLC0415 - Spark is optional
 
-        return run(attach(self.spark, self._name, self), self._name, text, args)
+        return run(attach(spark, self._name, self), self._name, text, args)
 
     def attach(self, spark: SparkSession | None = None) -> None:
         """Make the tables known to a Spark session (this lake's own, if none is given) as ``lakebed.database.table``.
 
         The first part is the lake's name, see :func:`connect`. Sessions made with ``newSession`` are attached separately.
         """
+        session = spark or self.spark
         from lakebed.spark.catalog.attach import attach  # noqa: PLC0415 - Spark is optional
 
-        attach(spark or self.spark, self._name, self)
+        attach(session, self._name, self)
 
     def cache_statistics(self) -> CacheStatistics:
         """How the cache of decoded manifests was used."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lakebed.errors import OptionError
@@ -22,10 +22,14 @@ from lakebed.metadata.fast_forward import FastForward, fast_forward
 from lakebed.metadata.merge_branch import merge_branch
 from lakebed.metadata.orphans import remove_orphan_files
 from lakebed.metadata.removal import Removal
+from lakebed.metadata.repair_earliest import repair_earliest_snapshot
 from lakebed.metadata.rollback import RollbackPlan, rollback_to
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.verify.report import Report
 from lakebed.operations.expire_partitions import expire_partitions
+from lakebed.operations.mark_done import mark_partitions_done
+from lakebed.operations.missing_files import remove_missing_files
+from lakebed.operations.rebuild_index import IndexRebuild, rebuild_index
 from lakebed.operations.verify import verify
 
 Length = str | dt.timedelta
@@ -80,6 +84,12 @@ class Maintenance:
         given = {"snapshot": snapshot, "time_retained": time_retained, "ignore_if_exists": ignore_if_exists}
         return tags.create_tag(self._store, name, **given)  # type: ignore[arg-type]
 
+    def create_tag_since(self, name: str, timestamp: Any, *, time_retained: Length | None = None) -> Tag:
+        """Hold the first snapshot that was committed at a moment or later."""
+        now = time.time_ns() // 1_000_000
+        millis = moment_millis(timestamp, now_millis=now, what="timestamp")
+        return tags.create_tag_since(self._store, name, millis, time_retained=time_retained)
+
     def replace_tag(self, name: str, *, snapshot: int | None = None, time_retained: Length | None = None) -> Tag:
         """Let an existing tag hold another snapshot, or for another time."""
         return tags.replace_tag(self._store, name, snapshot=snapshot, time_retained=time_retained)
@@ -99,12 +109,24 @@ class Maintenance:
     # ------------------------------------------------------------------------------------- rollback and expiry
 
     def rollback_to(
-        self, *, snapshot: int | None = None, tag: str | None = None, timestamp: Any = None, dry_run: bool = False
+        self,
+        *,
+        snapshot: int | None = None,
+        tag: str | None = None,
+        timestamp: Any = None,
+        watermark: int | None = None,
+        dry_run: bool = False,
     ) -> RollbackPlan:
         """Make an earlier snapshot the latest again; the later ones and their tags go. Gives what went."""
         now = time.time_ns() // 1_000_000
         millis = None if timestamp is None else moment_millis(timestamp, now_millis=now, what="timestamp")
-        return rollback_to(self._store, snapshot=snapshot, tag=tag, timestamp_millis=millis, dry_run=dry_run)
+        return rollback_to(
+            self._store, snapshot=snapshot, tag=tag, timestamp_millis=millis, watermark=watermark, dry_run=dry_run
+        )
+
+    def repair_earliest_snapshot(self, snapshot: int) -> int:
+        """Make a snapshot the earliest, where older ones were lost or damaged: those go. Gives the earliest before."""
+        return repair_earliest_snapshot(self._store, snapshot)
 
     def expire_snapshots(
         self,
@@ -162,6 +184,24 @@ class Maintenance:
         may belong to a commit that is being made.
         """
         return remove_orphan_files(self._store, older_than=older_than, dry_run=dry_run)
+
+    def remove_missing_files(self, *, dry_run: bool = True) -> list[str]:
+        """Let go of data files that are not on disk any more, so that the rest can be read; their rows are lost.
+
+        Shows them only, unless ``dry_run=False``.
+        """
+        return remove_missing_files(self._store, dry_run=dry_run)
+
+    def mark_partitions_done(self, partitions: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Put a file ``_SUCCESS`` into the folder of each partition, for those who wait for it; gives the files."""
+        return mark_partitions_done(self._store, partitions)
+
+    def rebuild_index(self, *, dry_run: bool = True) -> IndexRebuild:
+        """Make the hash indexes of dynamic buckets anew from the data files, where they differ; gives what differs.
+
+        Shows it only, unless ``dry_run=False``. Keys that are in no file any more are forgotten.
+        """
+        return rebuild_index(self._store, dry_run=dry_run)
 
     def verify(
         self,

@@ -274,7 +274,7 @@ _PARTITIONS: Final = (
     Option("partition.end-input-to-done", KEPT, BOOL, "false", "Whether partitions are marked done at the end of a job."),
     Option("partition.idle-time-to-done", KEPT, TIME, None, "Idle time after which Flink marks a partition done."),
     Option("partition.time-interval", KEPT, TIME, None, "The span of time of one partition."),
-    Option("partition.mark-done-action", KEPT, LIST, "success-file", "What marking a partition done does."),
+    Option("partition.mark-done-action", HONOURED, LIST, "success-file", "What marking a partition done does."),
     Option("partition.mark-done-action.mode", KEPT, ENUM, "process-time", "Which clock decides that a partition is done.", values=("process-time", "watermark")),
     Option("partition.mark-done-action.custom.class", KEPT, TEXT, None, "Java class of a custom action."),
     Option("partition.mark-done-action.http.url", KEPT, TEXT, None, "Where to report a done partition."),
@@ -425,11 +425,11 @@ _STREAMING: Final = (
 )
 
 _BUCKETS: Final = (
-    Option("dynamic-bucket.target-row-num", KEPT, LONG, "2000000", "Rows at which a new bucket begins.", low=1),
-    Option("dynamic-bucket.target-size", KEPT, SIZE, None, "Lakebed's own: size at which a new bucket begins."),
-    Option("dynamic-bucket.initial-buckets", KEPT, INT, None, "Buckets that a partition begins with.", immutable=True),
-    Option("dynamic-bucket.max-buckets", KEPT, INT, "-1", "Most buckets of a partition; -1: no limit."),
-    Option("dynamic-bucket.assigner-parallelism", KEPT, INT, None, "Tasks that assign buckets."),
+    Option("dynamic-bucket.target-row-num", HONOURED, LONG, "2000000", "Rows at which a new bucket begins.", low=1),
+    Option("dynamic-bucket.target-size", HONOURED, SIZE, None, "Lakebed's own: size at which a new bucket begins.", low=1),
+    Option("dynamic-bucket.initial-buckets", HONOURED, INT, None, "Buckets that a partition begins with.", low=1, immutable=True),
+    Option("dynamic-bucket.max-buckets", HONOURED, INT, "-1", "Most buckets of a partition; -1: no limit.", pattern=r"-1|\+?0*[1-9][0-9]*", form="-1 or a positive number"),
+    Option("dynamic-bucket.assigner-parallelism", HONOURED, INT, None, "Tasks that assign buckets.", low=1),
     Option("postpone.default-bucket-num", KEPT, INT, "1", "Buckets that a partition gets at its first compaction."),
     Option("postpone.batch-write-fixed-bucket", KEPT, BOOL, "true", "Whether batch jobs write into buckets at once."),
     Option("postpone.batch-write-fixed-bucket.max-parallelism", KEPT, INT, "2048", "Most tasks of such a job."),
@@ -552,9 +552,9 @@ _FLINK: Final = (
 )
 
 _SPARK: Final = (
-    Option("write.merge-schema", KEPT, BOOL, "false", "Whether Spark adds columns that the data has and the table has not."),
+    Option("write.merge-schema", HONOURED, BOOL, "false", "Whether Spark adds columns that the data has and the table has not."),
     Option("write.merge-schema.explicit-cast", KEPT, BOOL, "false", "Whether it may narrow types too."),
-    Option("write.merge-schema.type-widening", KEPT, BOOL, "false", "Whether it may widen types too."),
+    Option("write.merge-schema.type-widening", HONOURED, BOOL, "false", "Whether it may widen types too."),
     Option("write.use-v2-write", KEPT, BOOL, "false", "Whether Spark writes through its second data source API."),
     Option("write.hive-style-dynamic-partition.enabled", KEPT, BOOL, "false", "Whether inserts order columns as Hive does."),
     Option("write.data-evolution.*", KEPT, TEXT, None, "How often Spark tries an update again."),

@@ -457,6 +457,22 @@ class TableOptions:
         return self._maybe("partition.expiration-batch-size", int)
 
     @property
+    def write_merge_schema(self) -> bool:
+        return self._typed("write.merge-schema", bool)
+
+    @property
+    def write_merge_schema_explicit_cast(self) -> bool:
+        return self._typed("write.merge-schema.explicit-cast", bool)
+
+    @property
+    def write_merge_schema_type_widening(self) -> bool:
+        return self._typed("write.merge-schema.type-widening", bool)
+
+    @property
+    def partition_mark_done_action(self) -> tuple[str, ...]:
+        return self._typed("partition.mark-done-action", tuple)
+
+    @property
     def partition_timestamp_pattern(self) -> str | None:
         return self._maybe("partition.timestamp-pattern", str)
 
@@ -496,6 +512,29 @@ class TableOptions:
         """True when not set, as for every batch writer."""
         value = self._maybe("snapshot.ignore-empty-commit", bool)
         return True if value is None else value
+
+    @property
+    def dynamic_bucket_target_row_num(self) -> int:
+        """Keys of a bucket at which new ones go to another."""
+        return self._typed("dynamic-bucket.target-row-num", int)
+
+    @property
+    def dynamic_bucket_target_size(self) -> int | None:
+        """The same in bytes; None: the size does not matter."""
+        return self._maybe("dynamic-bucket.target-size", int)
+
+    @property
+    def dynamic_bucket_initial_buckets(self) -> int | None:
+        return self._maybe("dynamic-bucket.initial-buckets", int)
+
+    @property
+    def dynamic_bucket_max_buckets(self) -> int:
+        """Most buckets of a partition; -1: no limit."""
+        return self._typed("dynamic-bucket.max-buckets", int)
+
+    @property
+    def dynamic_bucket_assigner_parallelism(self) -> int | None:
+        return self._maybe("dynamic-bucket.assigner-parallelism", int)
 
     @property
     def dynamic_partition_overwrite(self) -> bool:

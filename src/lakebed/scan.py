@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -25,6 +25,7 @@ from lakebed.metadata.store import TableStore
 from lakebed.operations.incremental import IncrementalRead, Part
 from lakebed.operations.interval import Interval
 from lakebed.operations.read import BranchRead, parts_of
+from lakebed.options import TableOptions
 from lakebed.rows.aggregates import count, min_max
 from lakebed.rows.where import parse_where
 
@@ -233,6 +234,14 @@ def find_snapshot(store: TableStore, *, version: int | str | None, timestamp: An
         first = "there are no snapshots" if earliest is None else f"the earliest is of {_as_text(earliest.time_millis)}"
         raise NotFoundError(f"table {store.name} has no snapshot at or before {_as_text(millis)}; {first}")
     return found
+
+
+def version_of_options(given: Mapping[str, str]) -> tuple[Any, Any, Any]:
+    """The version, timestamp and tag that options ``scan.*`` ask for."""
+    options = TableOptions(given)
+    version = options.get("scan.snapshot-id") or options.get("scan.version")
+    timestamp = options.get("scan.timestamp-millis") or options.get("scan.timestamp")
+    return version, timestamp, options.get("scan.tag-name")
 
 
 def _by_version(store: TableStore, version: int | str) -> Snapshot:

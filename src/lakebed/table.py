@@ -21,9 +21,11 @@ from lakebed.format.evolution import Change as SchemaChange
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.types import DataType
+from lakebed.history import History
 from lakebed.maintenance import Maintenance
 from lakebed.metadata.branches import create_branch
 from lakebed.metadata.store import TableStore
+from lakebed.operations.analyze import analyze, columns_to_analyze
 from lakebed.operations.compact import compact as compact_table
 from lakebed.operations.compact_append import compact_append_table
 from lakebed.operations.delete import check_removes, delete_from_append_table, delete_from_keyed_table
@@ -33,6 +35,7 @@ from lakebed.operations.maintain import after_commit
 from lakebed.operations.overwrite import drop as drop_rows
 from lakebed.operations.overwrite import overwrite as overwrite_rows
 from lakebed.operations.read import BranchRead
+from lakebed.operations.rescale import checked_buckets, rescale
 from lakebed.operations.rewrite import rewrite_files
 from lakebed.operations.table_checks import check_buckets, check_keyed, check_new_keyed
 from lakebed.operations.write import Identity
@@ -40,7 +43,7 @@ from lakebed.operations.write import write as write_rows
 from lakebed.options import TableOptions, check_existing, check_new, normalise
 from lakebed.rows.merge import MergeSpec
 from lakebed.rows.where import parse_where
-from lakebed.scan import Scan, find_snapshot
+from lakebed.scan import Scan, find_snapshot, version_of_options
 from lakebed.spark.session import is_spark_frame
 
 if TYPE_CHECKING:
@@ -49,7 +52,7 @@ if TYPE_CHECKING:
 _BRANCH_OPTIONS: Final = ("scan.fallback-branch", "scan.primary-branch")
 
 
-class Table(Maintenance):
+class Table(History, Maintenance):
     """A Paimon table, or one branch of it. Get one with ``lake.table("db.t")``."""
 
     def __init__(self, store: TableStore, spark: SparkSession | None = None) -> None:
@@ -139,10 +142,7 @@ class Table(Maintenance):
         """The version asked for in the call, else the one that the table's own ``scan.*`` options ask for."""
         if version is not None or timestamp is not None or tag is not None:
             return version, timestamp, tag
-        options = TableOptions(self.options)
-        own_version = options.get("scan.snapshot-id") or options.get("scan.version")
-        own_timestamp = options.get("scan.timestamp-millis") or options.get("scan.timestamp")
-        return own_version, own_timestamp, options.get("scan.tag-name")
+        return version_of_options(self.options)
 
     def _changes(self, version: Any, timestamp: Any, tag: Any, since: Any, until: Any, mode: str) -> Interval | None:
         """What changes are asked for, in the call or by the table's own options; ``None``: none, but a state."""
@@ -277,6 +277,49 @@ class Table(Maintenance):
         run = compact_table if schema.primary_keys else compact_append_table
         engine = _engine_of(spark or self._spark)
         return self._tidied(run(self._store, full=full, where=node, report=report, engine=engine))
+
+    def analyze(
+        self, columns: Sequence[str] | str | None = None, *, scan: bool = True, spark: SparkSession | None = None
+    ) -> Snapshot | None:
+        """Count the rows, look at how the values of columns are spread, and write it down as statistics of the table.
+
+        ``columns`` are names, or ``"all"`` for all that are not nested. Other engines plan with the statistics; the system
+        table ``$statistics`` shows them. With ``scan=False`` rows are counted from metadata alone, or the table is refused.
+        With a Spark session, given here or to ``connect``, tasks read the rows. Gives the new snapshot of kind ANALYZE,
+        ``None`` for a table without snapshots.
+        """
+        schema = self._checked_schema(writing=True)
+        chosen = columns_to_analyze(schema, columns, where=f"table {self.name}")
+        if chosen and not scan:
+            raise OptionError("columns are analyzed by reading them; leave out columns= or scan=False")
+        summarise = None
+        if spark is not None or self._spark is not None:
+            from lakebed.spark.analyze import SummariseOnSpark  # noqa: PLC0415 - Spark is optional
+
+            summarise = SummariseOnSpark(spark or self._spark)
+        who = Identity.of(schema)
+        return self._tidied(analyze(self._store, chosen, who=who, scan=scan, summarise=summarise))
+
+    def rescale(
+        self, buckets: int | None = None, *, where: str | None = None, spark: SparkSession | None = None
+    ) -> Snapshot | None:
+        """Spread the rows of partitions over another number of buckets; without one over as many as option ``bucket`` says.
+
+        ``where`` is a SQL expression over the partition columns. The option ``bucket`` itself stays: change it with
+        :meth:`alter` first, or writes to these partitions will be refused. With a Spark session, given here or to
+        ``connect``, tasks do the work. ``None`` if there was nothing to do.
+        """
+        schema = self._checked_schema(writing=True)
+        wanted = checked_buckets(schema, buckets, self.name)
+        node = None if where is None else parse_where(where, schema.partition_fields)
+        latest = self.latest_snapshot()
+        if latest is None:
+            return None
+        scan = Scan(self._store, columns=None, where=node, snapshot=latest, schema=schema)
+        session = spark or self._spark
+        rows = scan.to_batches() if session is None else scan.to_spark(session)
+        who = Identity.of(schema)
+        return self._tidied(rescale(self._store, latest, rows, wanted, who, engine=_engine_of(session)))
 
     # ----------------------------------------------------------------------------------------------- changing
 

@@ -47,6 +47,15 @@ def marking_table(lake: Lake) -> None:
     table.write(_pairs({2: 2}))
 
 
+def dynamic_table(lake: Lake) -> None:
+    """Two dynamic buckets, one of them full; the index knows a key that is gone."""
+    options = {"bucket": "-1", "dynamic-bucket.target-row-num": "2", "write-only": "true"}
+    table = lake.create_table("db.t", "k INT, v INT", primary_key=["k"], options=options)
+    table.write(_pairs({1: 1, 2: 1, 3: 1}))
+    table.delete("k = 3")
+    table.compact(full=True)
+
+
 def history_table(lake: Lake) -> None:
     """Snapshots 1 to 4, of which 3 replaces what 1 brought; tags on 1 and 2, a branch that went on from 2, a consumer."""
     append_table(lake)
@@ -167,6 +176,9 @@ OPERATIONS: dict[str, Operation] = {
     "upsert with vectors": _commit(
         marking_table, lambda t: t.write(_pairs({1: 9, 5: 9})), settle=lambda t: t.compact()
     ),
+    "upsert into dynamic buckets": _commit(dynamic_table, lambda t: t.write(_pairs({1: 9, 5: 9, 6: 9}))),
+    "overwrite dynamic buckets": _commit(dynamic_table, lambda t: t.overwrite(_pairs({2: 7, 5: 7, 6: 7}))),
+    "rebuild an index": _commit(dynamic_table, lambda t: t.rebuild_index(dry_run=False)),
     "overwrite a partition": _commit(append_table, lambda t: t.overwrite(_rows([(1, 9)]), partition={"p": 1})),
     "overwrite partitions": _commit(append_table, lambda t: t.overwrite(_rows([(2, 9), (3, 9)]))),
     "overwrite a keyed table": _commit(keyed_table, lambda t: t.overwrite(_pairs({7: 7}))),
@@ -180,6 +192,7 @@ OPERATIONS: dict[str, Operation] = {
     "expire partitions": _commit(dated_table, lambda t: t.expire_partitions(expiration_time="30 d")),
     "merge a branch": _commit(branched_table, lambda t: t.merge_branch("dev")),
     "compact manifests": _commit(append_table, lambda t: t.compact_manifests()),
+    "analyze": _commit(keyed_table, lambda t: t.analyze("all")),
     "alter": _change(append_table, lambda t: t.alter(AddColumn("c", "INT"))),
     "create a branch": _change(history_table, lambda t: t.create_branch("new")),
     "create a branch of a tag": _change(history_table, lambda t: t.create_branch("new", tag="first")),

@@ -37,7 +37,7 @@ class Fault(enum.Enum):
     KILL = "is killed"
 
 
-WRITES = frozenset({"write", "create_exclusive", "replace", "arrow write", "delete_tree"})
+WRITES = frozenset({"write", "create_exclusive", "replace", "append", "arrow write", "delete_tree"})
 """Steps of which a half can be done."""
 CHANGES = WRITES | {"delete", "make_folder", "rename_folder", "arrow create", "arrow close"}
 """Steps that change something: failing after any other is the same as failing before it."""
@@ -101,6 +101,12 @@ class Faulty(Wrapped):
 
     def replace(self, path: str, data: bytes, *, gap: bool = False) -> Any:
         return self._atomic("replace", path, data, lambda: self._inner.replace(path, data, gap=gap), gap=gap)
+
+    def append(self, path: str, data: bytes) -> None:
+        def half() -> None:
+            self._inner.append(path, data[: len(data) // 2])
+
+        self.step("append", path, lambda: self._inner.append(path, data), half, lambda: _refuse("append", path))
 
     def _atomic(self, name: str, path: str, data: bytes, run: Callable[[], Any], *, gap: bool = False) -> Any:
         def half() -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -228,15 +229,30 @@ class Server:
         kinds = list(row_type.getFieldTypes())
         columns = [[plain(cell) for cell in rows.column(str(name))] for name in row_type.getFieldNames()]
         dynamic = str(target.bucketMode()) == "HASH_DYNAMIC"
+        bucket_of = self._dynamic_buckets(target, replaces=overwrite is not None) if dynamic else None
         ops = rows.column(row_kind).to_pylist() if row_kind else ["+I"] * len(rows)
         for op, *values in zip(ops, *columns, strict=True):
             row = self.java.row(values, kinds)
             row.setRowKind(self.java.cls("types.RowKind").fromShortString(op))
-            if dynamic:
-                write.write(row, 0)
+            if bucket_of is not None:
+                write.write(row, bucket_of(row))
             else:
                 write.write(row)
         self._finish(write, commit, hold=hold)
+
+    def _dynamic_buckets(self, target: Any, *, replaces: bool) -> Callable[[Any], int]:
+        """How Java's own engines find the bucket of a row, as one task."""
+        options = target.coreOptions()
+        limits = options.dynamicBucketTargetRowNum(), options.dynamicBucketMaxBuckets()
+        if replaces:
+            assigner = self.java.cls("index.SimpleHashBucketAssigner")(1, 0, *limits)
+        else:
+            handler = target.store().newIndexFileHandler()
+            assigner = self.java.cls("index.HashBucketAssigner")(
+                target.snapshotManager(), "interop", handler, 1, 1, 0, *limits
+            )
+        keys = self.java.cls("table.sink.RowPartitionKeyExtractor")(target.schema())
+        return lambda row: int(assigner.assign(keys.partition(row), keys.trimmedPrimaryKey(row).hashCode()))
 
     def _finish(self, write: Any, commit: Any, *, hold: bool) -> None:
         messages = write.prepareCommit()
@@ -529,6 +545,47 @@ class Server:
     def consumers(self, warehouse: str, table: str) -> dict[str, int]:
         found = self._table(warehouse, table).consumerManager().consumers()
         return {str(entry.getKey()): int(entry.getValue()) for entry in found.entrySet()}
+
+    def analyze(
+        self, warehouse: str, table: str, *, rows: int, size: int, columns: dict[str, list[Any]]
+    ) -> dict[str, Any]:
+        """Commit statistics as ANALYZE does; a column is distinct values, least, greatest, nulls, average and greatest length."""
+        target = self._table(warehouse, table)
+        schema, long = target.schema(), self.java.cls("java.lang.Long")
+        made = self.java.cls("java.util.LinkedHashMap")()
+        for field in schema.fields():
+            if str(field.name()) in columns:
+                distinct, least, greatest, *rest = columns[str(field.name())]
+                bounds = [self.java.to_java(value, field.type()) for value in (least, greatest)]
+                counts = [None if number is None else long(number) for number in (distinct, *rest)]
+                made.put(
+                    field.name(),
+                    self.java.cls("stats.ColStats").newColStats(field.id(), counts[0], *bounds, *counts[1:]),
+                )
+        latest = target.snapshotManager().latestSnapshot()
+        statistics = self.java.cls("stats.Statistics")(latest.id(), schema.id(), long(rows), long(size), made)
+        commit = target.store().newCommit("java", target)
+        commit.commitStatistics(statistics, (1 << 63) - 1)
+        commit.close()
+        return dict(self.statistics(warehouse, table))
+
+    def statistics(self, warehouse: str, table: str) -> dict[str, Any]:
+        """What Java reads of the statistics of the latest snapshot, its bounds as values again."""
+        target = self._table(warehouse, table)
+        found = target.statistics().get()
+        columns = {}
+        for entry in found.colStats().entrySet():
+            stats = entry.getValue()
+            numbers = [stats.distinctCount(), stats.nullCount(), stats.avgLen(), stats.maxLen()]
+            bounds = [str(bound.get()) if bound.isPresent() else None for bound in (stats.min(), stats.max())]
+            columns[str(entry.getKey())] = [int(number.getAsLong()) for number in numbers] + bounds
+        return {
+            "snapshot": int(found.snapshotId()),
+            "schema": int(found.schemaId()),
+            "rows": int(found.mergedRecordCount().getAsLong()),
+            "size": int(found.mergedRecordSize().getAsLong()),
+            "columns": columns,
+        }
 
     def row_count(self, warehouse: str, table: str) -> int:
         """Rows by the metadata alone, as COUNT(*) takes them."""

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tests.interop.protocol import read_ipc, serve, write_ipc
+from tests.sql.cases import show
 
 INTEROP = Path(__file__).parents[2] / ".interop"
 
@@ -69,6 +70,7 @@ class Server:
             builder = builder.config(key, value)
         self._spark = builder.getOrCreate()
         self._spark.sparkContext.setLogLevel("ERROR")
+        self._sql = self._spark
         self._scratch = tempfile.mkdtemp(dir=os.environ.get("TMPDIR"))
         self._files = itertools.count()
 
@@ -92,6 +94,24 @@ class Server:
         catalog = name.split(".", maxsplit=1)[0]
         rows = self._spark.sql(statement.format(table=name, catalog=catalog)).collect()
         return [[str(value) for value in row] for row in rows]
+
+    def open_sql(self, warehouse: str, catalog: str, settings: dict[str, str]) -> None:
+        """A new session, with the warehouse as its current catalog, for the statements of ``run_sql``."""
+        self._sql = self._spark.newSession()
+        key = f"spark.sql.catalog.{catalog}"
+        own = {key: "org.apache.paimon.spark.SparkCatalog", f"{key}.warehouse": warehouse}
+        for name, value in (own | settings).items():
+            self._sql.conf.set(name, value)
+        self._sql.sql(f"USE {catalog}")
+
+    def run_sql(self, text: str) -> dict[str, Any]:
+        """``rows`` as the SQL files write them, or the ``error`` of a statement that failed."""
+        try:
+            rows = self._sql.sql(text).collect()
+        except Exception as problem:
+            said = [line for line in str(problem).splitlines() if line.strip() and not line.startswith("An error occurred")]
+            return {"error": f"{type(problem).__name__}: {said[0] if said else ''}"}
+        return {"rows": [" | ".join(show(value) for value in row).strip() for row in rows]}
 
     def create_table(
         self,

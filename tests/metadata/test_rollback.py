@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -218,3 +219,17 @@ def test_a_failure_at_every_step(tmp_path: Path, expired: bool) -> None:
 
     tried = at_every_step(tmp_path / "t", lambda s: rollback_to(s, tag="t"), between=between, after=after)
     assert tried >= 29
+
+
+def test_back_to_a_watermark(tmp_path: Path) -> None:
+    store = history(tmp_path, "a", "b", "c", "d", "e")
+    for number, watermark in ((1, None), (2, 100), (3, 200), (4, -(2**63)), (5, 300)):
+        snapshot = replace(store.snapshots.get(number), watermark=watermark)
+        Path(store.paths.snapshot(number)).write_text(snapshot_to_json(snapshot))
+    with pytest.raises(NotFoundError, match="watermark of at most 99"):
+        rollback_to(store, watermark=99)
+    with pytest.raises(OptionError, match="exactly one"):
+        rollback_to(store, watermark=99, snapshot=1)
+    assert rollback_to(store, watermark=299, dry_run=True).target.id == 3
+    assert rollback_to(store, watermark=199).target.id == 2
+    assert live(store) == ["a", "b"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,13 @@ from tests.metadata.histories import add, check_readable, files_of, history, liv
 from tests.metadata.stores import Failing, Interrupted, files_below, open_store
 
 from lakebed.errors import AlreadyExistsError, CorruptError, LakebedError, NotFoundError, OptionError
+from lakebed.format.snapshot import snapshot_to_json
 from lakebed.metadata.branches import create_branch
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import (
     Tag,
     create_tag,
+    create_tag_since,
     delete_tag,
     expire_tags,
     find_tag,
@@ -420,3 +423,15 @@ def test_tags_of_a_branch_are_its_own(tmp_path: Path) -> None:
     assert names(store) == []
     assert (tmp_path / "branch/branch-x/tag/tag-t").exists()
     assert files_of(branch, get_tag(branch, "t").snapshot) == ["a", "b"]
+
+
+def test_the_first_snapshot_of_a_moment(tmp_path: Path) -> None:
+    store = history(tmp_path, "a", "b", "c")
+    for number, millis in ((1, 1000), (2, 3000), (3, 2000)):
+        snapshot = replace(store.snapshots.get(number), time_millis=millis)
+        Path(store.paths.snapshot(number)).write_text(snapshot_to_json(snapshot))
+    assert create_tag_since(store, "one", 0).snapshot.id == 1
+    assert create_tag_since(store, "two", 1001, time_retained="1 d").snapshot.id == 2
+    with pytest.raises(NotFoundError, match="at or after 3001"):
+        create_tag_since(store, "three", 3001)
+    assert [tag.name for tag in list_tags(store)] == ["one", "two"]

@@ -397,15 +397,15 @@ Batch = dict[int, int | None]
 
 def write_at_once(table: lakebed.Table, first: Batch, second: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two writers that begin on the same snapshot: the first one commits while the second one still writes."""
-    original = write_operation._next_sequences
+    original = write_operation.next_sequences
 
     def meanwhile(store: Any) -> Any:
         numbers = original(store)(None)
-        monkeypatch.setattr(write_operation, "_next_sequences", original)
+        monkeypatch.setattr(write_operation, "next_sequences", original)
         put(table, first)
         return lambda _: numbers
 
-    monkeypatch.setattr(write_operation, "_next_sequences", meanwhile)
+    monkeypatch.setattr(write_operation, "next_sequences", meanwhile)
     put(table, second)
 
 

@@ -18,8 +18,8 @@ from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.errors import DataError
 from lakebed.metadata.store import TableStore
 from lakebed.spark import exchange, write
-from lakebed.spark import jobs as jobs_module
-from lakebed.spark.session import BATCH_ROWS, map_in_arrow, unmeasured_batches
+from lakebed.spark.jobs import run_job
+from lakebed.spark.session import map_in_arrow, unmeasured_batches
 from lakebed.table import Table
 
 COLUMNS = "d BIGINT, s STRING, p INT"
@@ -49,7 +49,7 @@ def test_every_bucket_has_one_task(
 ) -> None:
     schema = store(COLUMNS, options={"bucket": "6", "bucket-key": keys}, partition_by=partition_by).schema()
     frame = spark.sql("SELECT id d, concat('text ', id) s, CAST(id % 3 AS INT) p FROM range(0, 2000, 1, 4)")
-    sent = exchange.to_owners(frame, schema, 4)
+    sent = exchange.to_owners(frame, exchange.ByBucket(schema), 4)
     found = map_in_arrow(sent, rows_with_task, "d long, s string, p int, n long, task long").toArrow()
     fields = schema.select(schema.bucket_keys)
     bucket = bucket_of_rows([found[field.name] for field in fields], [field.type for field in fields], 6)
@@ -121,13 +121,15 @@ def test_what_is_sent_is_received(
             pa.record_batch({"d": numbers, "s": pa.array(texts, pa.string()), "p": numbers.astype(np.int32) % 2})
         )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exchange, "_WINDOW_BYTES", window)
+        patch.setattr(exchange, "WINDOW_BYTES", window)
         patch.setattr(exchange, "BLOCK_BYTES", block)
         if local:
-            left = exchange._Leaver(bucketed, 5, folder)(iter(batches))
+            left = exchange.Leaver(exchange.ByBucket(bucketed), 5, folder)(iter(batches))
             packs: Any = exchange.packed([left] if left else [], tasks)
         else:
-            sent = list(exchange._Sender(bucketed, tuple(exchange._numbers_of(5)))(iter(batches)))
+            sent = list(
+                exchange._Sender(exchange.ByBucket(bucketed), tuple(exchange._numbers_of(5)), None)(iter(batches))
+            )
             packs = [[exchange.received(sent)]]
     tables = [table for pack in packs for table in exchange.joined(itertools.chain(*pack), limit)]
     got = [row for table in tables for row in table.to_pylist()]
@@ -137,31 +139,31 @@ def test_what_is_sent_is_received(
         assert [{name: row[name] for name in ("d", "s", "p")} for row in mine] == list(rows)
     assert len(got) == len(given_rows)
     for table in tables:  # what belongs together lies together
-        runs = [place for place, _ in itertools.groupby(exchange.places_of(table, bucketed, 5).tolist())]
+        runs = [place for place, _ in itertools.groupby(exchange.ByBucket(bucketed)(table, 5).tolist())]
         assert len(runs) == len(set(runs))
 
 
 def test_values_that_do_not_fit_go_to_some_place(bucketed: Any) -> None:
     rows = pa.table({"d": ["no number", "1"], "s": ["a", "b"], "p": [1, 2]})
-    assert exchange.places_of(rows, bucketed, 4).tolist() == [0, 0]
+    assert exchange.ByBucket(bucketed)(rows, 4).tolist() == [0, 0]
 
 
 def test_batches_are_not_weighed_while_a_job_runs(spark: Any) -> None:
     before = {name: spark.conf.get(name) for name in (BYTES, RECORDS)}
     plain = spark.range(3)
-    with unmeasured_batches(plain), unmeasured_batches(plain):
+    with unmeasured_batches(plain, 77), unmeasured_batches(plain, 77):
         assert spark.conf.get(BYTES) == str(2**31 - 1)
-        assert spark.conf.get(RECORDS) == str(BATCH_ROWS)
+        assert spark.conf.get(RECORDS) == "77"
     assert {name: spark.conf.get(name) for name in (BYTES, RECORDS)} == before
-    with pytest.raises(DataError), unmeasured_batches(plain):
+    with pytest.raises(DataError), unmeasured_batches(plain, 77):
         raise DataError("x")
     assert {name: spark.conf.get(name) for name in (BYTES, RECORDS)} == before
     for other in (spark.sql("SELECT CAST('x' AS BINARY) b"), spark.sql("SELECT array(1) a")):
-        with unmeasured_batches(other):
+        with unmeasured_batches(other, 77):
             assert spark.conf.get(BYTES) == before[BYTES]
     spark.conf.set(BYTES, "1000000b")
     try:
-        with unmeasured_batches(plain):
+        with unmeasured_batches(plain, 77):
             assert spark.conf.get(BYTES) == "1000000b"
             assert spark.conf.get(RECORDS) == before[RECORDS]
         assert spark.conf.get(BYTES) == "1000000b"
@@ -174,7 +176,6 @@ def test_texts_too_large_for_a_batch_are_written_all_the_same(
 ) -> None:
     kept = table("id BIGINT, doc STRING", primary_key=["id"], options={"bucket": "2"})
     jobs: list[str] = []
-    run_job = jobs_module.run_job
 
     def watched(frame: Any, *rest: Any) -> Any:
         jobs.append(spark.conf.get(BYTES))

@@ -6,7 +6,7 @@ A file holds statements that end with ``;`` at the end of a line, run in order i
 * ``--! text`` means that the statement fails with a message that holds this text.
 
 A first line ``-- kinds: append, keyed`` runs the file once for each kind of table; ``$PROPERTIES`` is then the clause that
-makes a table with a column ``id`` one of that kind.
+makes a table with a column ``id`` one of that kind, ``$PROPERTIES[p]`` the one for a table partitioned by ``p``.
 """
 
 from __future__ import annotations
@@ -14,15 +14,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent / "cases"
+_PROPERTIES = re.compile(r"\$PROPERTIES(?:\[([^]]*)\])?")
 KINDS = {
     "append": "",
     "bucketed": "TBLPROPERTIES ('bucket' = '2', 'bucket-key' = 'id')",
     "keyed": "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')",
     "vectors": "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'deletion-vectors.enabled' = 'true')",
+    "aggregation": "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'aggregation')",
+    "first": "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'first-row')",
     "partial": "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'partial-update', "
     "'partial-update.remove-record-on-delete' = 'true')",
 }
@@ -54,8 +58,13 @@ def read_cases() -> Iterator[Case]:
             yield Case(path.stem, read_steps(text))
             continue
         for kind in header[1].split(","):
-            replaced = text.replace("$PROPERTIES", KINDS[kind.strip()])
-            yield Case(f"{path.stem}-{kind.strip()}", read_steps(replaced))
+            yield Case(f"{path.stem}-{kind.strip()}", read_steps(_PROPERTIES.sub(partial(_clause, kind.strip()), text)))
+
+
+def _clause(kind: str, found: re.Match[str]) -> str:
+    """The clause for a kind; partition columns are part of a primary key."""
+    key = "id" if found[1] is None else f"id,{found[1]}"
+    return KINDS[kind].replace("'primary-key' = 'id'", f"'primary-key' = '{key}'")
 
 
 def read_steps(text: str) -> list[Step]:

@@ -42,6 +42,9 @@ def lake(warehouse: Lake, spark: Any) -> Iterator[Lake]:
     spark.catalog.setCurrentCatalog("spark_catalog")
     spark.catalog.setCurrentDatabase("default")
     spark.sql("RESET spark.sql.sources.partitionOverwriteMode")
+    for name in spark.conf.getAll:
+        if name.startswith("spark.paimon."):
+            spark.conf.unset(name)
 
 
 @pytest.fixture

@@ -8,12 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
 import lakebed
 from lakebed import AlreadyExistsError, Lake, LakebedError, NotFoundError, OptionError, UnsupportedError, connect
 from lakebed.spark.catalog import attach as attach_module
 from lakebed.spark.catalog.jvm import Jvm
+from lakebed.spark.catalog.names import options_for
 
 
 def plan_of(spark: Any, text: str) -> str:
@@ -191,6 +193,49 @@ def test_our_errors_are_ours_in_lake_sql_and_sparks_in_spark(
             lake.sql(f"ALTER TABLE {db}.t SET TBLPROPERTIES ('nope' = '1')")
     assert str(caught.value).startswith("snapshot 99")
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_what_nobody_foresaw_is_a_sentence_too(
+    spark: Any, lake: Lake, db: str, plain: lakebed.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_table: lakebed.Table) -> None:
+        raise ValueError("two\nlines")
+
+    monkeypatch.setattr(lakebed.Table, "truncate", fail)
+    with pytest.raises(LakebedError, match="an error inside of Lakebed, ValueError: two lines; please report it"):
+        lake.sql(f"TRUNCATE TABLE {db}.t")
+    with pytest.raises(PySparkException, match="ValueError: two lines") as caught:
+        spark.sql(f"TRUNCATE TABLE lakebed.{db}.t")
+    assert "Traceback" not in str(caught.value)
+
+
+def test_errors_of_the_jvm_come_in_one_line(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = Jvm(lake.spark).java.java.lang
+
+    def fail(*_given: Any) -> None:
+        cause = java.IllegalStateException("the very cause\nof it all")
+        raise Py4JJavaError("", java.RuntimeException("around it", cause))
+
+    monkeypatch.setattr(lake.spark, "sql", fail)
+    with pytest.raises(LakebedError, match=r"^Spark: the very cause of it all$"):
+        lake.sql("SELECT 1")
+
+
+def test_settings_of_tables() -> None:
+    settings = {
+        "branch": "everywhere",
+        "*.*.*.scan.mode": "latest",
+        "lakebed.db.t.branch": "here",
+        "lakebed.*.u.branch": "there",
+        "elsewhere.db.t.scan.snapshot-id": "1",
+        "fields.a.aggregate-function": "sum",
+        "lakebed.db.t.no.option": "x",
+    }
+    common = {"fields.a.aggregate-function": "sum", "lakebed.db.t.no.option": "x", "scan.mode": "latest"}
+    assert options_for("lakebed", "db.t", settings) == {**common, "branch": "here"}
+    assert options_for("lakebed", "db.t$files", settings) == {**common, "branch": "here"}
+    assert options_for("lakebed", "other.u", settings) == {**common, "branch": "there"}
+    assert options_for("lakebed", "other.w", settings) == {**common, "branch": "everywhere"}
 
 
 def test_a_failed_insert_leaves_nothing(spark: Any, lake: Lake, db: str, plain: lakebed.Table) -> None:

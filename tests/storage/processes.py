@@ -17,6 +17,13 @@ def create_all(folder: str, worker: int, names: int, size: int) -> list[int]:
     return [name for name in range(names) if storage.create_exclusive(f"{folder}/name-{name}", content)]
 
 
+def append_lines(path: str, worker: int, count: int) -> None:
+    """Add lines of our own to a file."""
+    storage = LocalStorage()
+    for _ in range(count):
+        storage.append(path, bytes([65 + worker]) * 150 + b"\n")
+
+
 def replace_until(path: str, size: int, done: str) -> int:
     """Put new content under one name until a file appears; gives how often."""
     storage = LocalStorage()
@@ -51,6 +58,7 @@ def as_nobody(folder: str) -> dict[str, str]:
         "write": lambda: storage.write(f"{folder}/w", b"x"),
         "create_exclusive": lambda: storage.create_exclusive(f"{folder}/c", b"x"),
         "replace": lambda: storage.replace(f"{folder}/there", b"x"),
+        "append": lambda: storage.append(f"{folder}/there", b"x"),
         "delete": lambda: storage.delete(f"{folder}/there"),
         "make_folder": lambda: storage.make_folder(f"{folder}/new"),
     }

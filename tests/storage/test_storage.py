@@ -104,6 +104,19 @@ def test_replace_makes_and_changes(storage: Storage, folder: str) -> None:
     assert everything_below(folder) == ["hint"]
 
 
+def test_appending_makes_a_file_and_its_folder_and_no_more(storage: Storage, folder: str) -> None:
+    with pytest.raises(NotFoundError):
+        storage.append(f"{folder}/a/b", b"x")
+    assert not storage.exists(folder)
+    storage.make_folder(folder)
+    for part in (b"one", b"", b" two"):
+        storage.append(f"{folder}/a/b", part)
+    assert storage.read(f"{folder}/a/b") == b"one two"
+    assert everything_below(folder) == ["a", "a/b"]
+    with pytest.raises(StorageError, match="cannot write"):
+        storage.append(f"{folder}/a", b"x")
+
+
 def test_deleting(storage: Storage, folder: str) -> None:
     storage.write(f"{folder}/a/x", b"1")
     storage.write(f"{folder}/b/c/y", b"1")
@@ -176,6 +189,13 @@ def test_exactly_one_of_many_processes_creates_a_name(folder: str) -> None:
         for name in part:
             assert Path(f"{folder}/name-{name}").read_bytes() == bytes([worker]) * size
     assert everything_below(folder) == sorted(f"name-{name}" for name in range(names))
+
+
+def test_what_many_processes_append_does_not_mix(storage: Storage, folder: str) -> None:
+    storage.make_folder(folder)
+    together([(processes.append_lines, (f"{folder}/s/lines", worker, 200)) for worker in range(WORKERS)])
+    lines = storage.read(f"{folder}/s/lines").splitlines()
+    assert sorted(lines) == sorted(bytes([65 + worker]) * 150 for worker in range(WORKERS) for _ in range(200))
 
 
 def test_readers_see_the_old_or_the_new_content(storage: Storage, folder: str, tmp_path: Path) -> None:
@@ -331,6 +351,7 @@ def test_a_read_only_file_system(storage: Storage, tmp_path: Path) -> None:
         with pytest.raises(StorageError, match=r"/ro/db.db/t/.*read-only"):
             table.truncate()
         assert table.scan().to_arrow()["id"].to_pylist() == [1, 2, 3]
+        assert table.history(kind="APPEND").total == 1
         assert everything_below(place) == before
 
 
@@ -342,7 +363,7 @@ def test_a_folder_of_somebody_else(storage: Storage, tmp_path: Path) -> None:
         if above.is_relative_to("/tmp") and above != Path("/tmp"):
             above.chmod(0o755)
     (said,) = together([(processes.as_nobody, (str(folder),))])
-    assert said.keys() == {"write", "create_exclusive", "replace", "delete", "make_folder"}
+    assert said.keys() == {"write", "create_exclusive", "replace", "append", "delete", "make_folder"}
     for text in said.values():
         assert "/private/" in text
         assert "permission denied; check the folder's owner and mode" in text

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from lakebed.cli import branches, consumers, contents, rows, tables, tags, upkeep, verify
+from lakebed.cli import branches, consumers, contents, history, rows, sql, tables, tags, upkeep, verify
 from lakebed.cli.arguments import RootJson, RootWarehouse
 from lakebed.cli.session import EXIT_CODES, ExitCode, GuardedGroup
 from lakebed.version import VERSION
@@ -32,10 +32,14 @@ app.command(rich_help_panel=LOOK)(tables.databases)
 app.command(rich_help_panel=LOOK)(tables.tables)
 app.command(rich_help_panel=LOOK)(tables.show)
 app.command(rich_help_panel=LOOK)(contents.snapshots)
+app.command(rich_help_panel=LOOK)(history.history)
+app.command(rich_help_panel=LOOK)(history.compactions)
+app.command(rich_help_panel=LOOK)(history.diff)
 app.command(rich_help_panel=LOOK)(contents.files)
 app.command(rich_help_panel=LOOK)(contents.partitions)
 app.command(rich_help_panel=LOOK)(rows.rows)
 app.command("head", hidden=True)(rows.rows)
+app.command(rich_help_panel=LOOK)(sql.sql)
 app.add_typer(branches.app, name="branches", rich_help_panel=VERSIONS)
 app.add_typer(tags.app, name="tags", rich_help_panel=VERSIONS)
 app.add_typer(consumers.app, name="consumers", rich_help_panel=VERSIONS)

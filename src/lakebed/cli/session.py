@@ -63,9 +63,14 @@ class GuardedGroup(TyperGroup):
 
 
 def _fail(error: LakebedError, code: ExitCode) -> None:
-    message = " ".join(str(error).split())
-    typer.secho(f"error: {message}", err=True, fg=None if "NO_COLOR" in os.environ else "red")
+    tell(error)
     raise typer.Exit(code) from None
+
+
+def tell(error: LakebedError) -> None:
+    """Say on one line of stderr what went wrong."""
+    message = f"error: {' '.join(str(error).split())}"
+    typer.echo(message if "NO_COLOR" in os.environ else typer.style(message, fg="red"), err=True)
 
 
 def _silence_stdout() -> None:

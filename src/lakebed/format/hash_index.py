@@ -6,10 +6,14 @@ hashes are handed out ascending, so that they can be searched and merged.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
 from lakebed.errors import CorruptError
+
+_FEW: Final = 16
 
 
 def decode(data: bytes, *, where: str = "the hash index") -> npt.NDArray[np.int32]:
@@ -20,9 +24,35 @@ def decode(data: bytes, *, where: str = "the hash index") -> npt.NDArray[np.int3
     """
     if len(data) % 4:
         raise CorruptError(f"{where} has {len(data)} bytes, which is no multiple of 4; the file is truncated")
-    return np.unique(np.frombuffer(data, ">i4").astype(np.int32))
+    return ascending(np.frombuffer(data, ">i4").astype(np.int32))
 
 
 def encode(hashes: npt.ArrayLike) -> bytes:
     """The file that holds these hashes, ascending and each once."""
-    return np.unique(np.asarray(hashes, np.int32)).astype(">i4").tobytes()
+    return ascending(np.asarray(hashes, np.int32)).astype(">i4").tobytes()
+
+
+def holds(data: bytes, hashes: npt.NDArray[np.int32], *, where: str = "the hash index") -> npt.NDArray[np.bool_]:
+    """Which of a few hashes are in a file; finds them without sorting it.
+
+    >>> holds(bytes.fromhex("5759f99ed206e547"), np.array([5, 1465514398], np.int32)).tolist()
+    [False, True]
+    """
+    if len(data) % 4:
+        raise CorruptError(f"{where} has {len(data)} bytes, which is no multiple of 4; the file is truncated")
+    stored = np.frombuffer(data, np.int32)
+    swapped = hashes.astype(">i4").view(np.int32)  # the bytes as they are in the file
+    if len(swapped) <= _FEW:
+        return np.array([(stored == one).any() for one in swapped], np.bool_)
+    return np.isin(swapped, stored)
+
+
+def ascending(hashes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Sorted, each once; most are so already. numpy's ``unique`` takes ten times as long."""
+    if bool((hashes[1:] > hashes[:-1]).all()):
+        return hashes
+    ordered = np.sort(hashes)
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    unique: npt.NDArray[np.int32] = ordered[first]
+    return unique

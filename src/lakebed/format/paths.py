@@ -27,6 +27,7 @@ TAG_PREFIX: Final = "tag-"
 BRANCH_PREFIX: Final = "branch-"
 CHANGELOG_PREFIX: Final = "changelog-"
 CONSUMER_PREFIX: Final = "consumer-"
+HISTORY_PREFIX: Final = "history-"
 DEFAULT_PARTITION: Final = "__DEFAULT_PARTITION__"
 
 _UNFIT: Final = re.compile(r"[/\\\x00-\x1f\x7f]")
@@ -115,6 +116,14 @@ class TablePaths:
     @property
     def sidecars(self) -> str:
         return f"{self.root}/{SIDECAR_FOLDER}"
+
+    @property
+    def history_index(self) -> str:
+        """The folder of this branch's history index; it comes, goes and moves with the branch."""
+        return f"{self.branch_root}/{SIDECAR_FOLDER}"
+
+    def history_segment(self, number: int) -> str:
+        return f"{self.history_index}/{HISTORY_PREFIX}{number}"
 
     def bucket(self, partition_path: str, bucket: int, *, directory: str = "") -> str:
         """The folder of one bucket; ``partition_path`` is empty for unpartitioned tables."""

@@ -44,11 +44,11 @@ from lakebed.errors import (
     LakebedError,
     NotFoundError,
 )
-from lakebed.format.index_manifest import IndexEntry, combine
+from lakebed.format.index_manifest import HASH, IndexEntry, combine
 from lakebed.format.manifest import ADD, DELETE, NO_ENTRIES, ManifestMeta
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, FIRST_SNAPSHOT_ID, CommitKind, Snapshot
-from lakebed.metadata import conflicts, manifest_merge
+from lakebed.metadata import compactions, conflicts, history_index, manifest_merge
 from lakebed.metadata.manifests import ManifestWriter
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
@@ -77,6 +77,11 @@ class Change:
     def has_deletes(self) -> bool:
         return bool(pc.any(pc.equal(self.entries["kind"], DELETE)).as_py())
 
+    @property
+    def marks_rows(self) -> bool:
+        """Whether index files change that say which rows count; hash indexes only say where rows are."""
+        return any(entry.index_type != HASH for entry in self.index)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
@@ -84,7 +89,8 @@ class Commit:
 
     A plan that returns the same object every time is rebased without writing its delta again; one that looks at the
     snapshot (an overwrite) is planned anew after every lost race. ``merge`` makes the new base list out of the metas of the
-    latest snapshot, instead of what the table's options ask for.
+    latest snapshot, instead of what the table's options ask for. ``statistics`` is the name of a file of statistics that the
+    snapshot and those after it refer to.
     """
 
     kind: CommitKind
@@ -97,6 +103,7 @@ class Commit:
     properties: Mapping[str, str] = field(default_factory=dict)
     allow_empty: bool = False
     merge: Callable[[ManifestWriter, list[ManifestMeta]], manifest_merge.Merged] | None = None
+    statistics: str | None = None
 
 
 def append(change: Change, **more: object) -> Commit:
@@ -199,7 +206,7 @@ class _Attempts:
     def _attempt(self, latest: Snapshot | None, change: Change) -> Snapshot | None:
         """Try to land a change on ``latest``; ``None`` if another commit took the id."""
         kind = self._request.kind
-        if kind is CommitKind.APPEND and (change.has_deletes or change.index):
+        if kind is CommitKind.APPEND and (change.has_deletes or change.marks_rows):
             kind = CommitKind.OVERWRITE
         metas = [] if latest is None else self._store.manifests.base_and_delta(latest)
         self._check(latest, metas, change)
@@ -213,7 +220,7 @@ class _Attempts:
         else:
             self._writer.undo(keep=(*merged, *self._delta.paths))
         snapshot = self._snapshot(latest, base, self._delta, kind)
-        return snapshot if self._create(snapshot, lambda: self._is_still_latest(latest)) else None
+        return snapshot if self._create(snapshot, latest) else None
 
     def _is_still_latest(self, latest: Snapshot | None) -> bool:
         """Whether the table is as this attempt found it; an error if it was dropped meanwhile.
@@ -331,7 +338,7 @@ class _Attempts:
             total_record_count=(0 if latest is None else latest.total_record_count) + records,
             delta_record_count=records,
             watermark=_largest(request.watermark, None if latest is None else latest.watermark),
-            statistics=latest.statistics if latest is not None and latest.schema_id == schema.id else None,
+            statistics=request.statistics or _inherited_statistics(latest, schema),
             properties={**self._facts(latest, metas, delta), **request.properties},
             next_row_id=0 if latest is None or latest.next_row_id is None else latest.next_row_id,
             operation=request.operation,
@@ -359,6 +366,8 @@ class _Attempts:
         }
         if before is not None:  # another writer's snapshot does not say; the next full look at the table will
             facts[LIVE_BYTES] = _number(before, 0) + added_bytes - deleted_bytes
+        if self._request.kind is CommitKind.COMPACT:
+            facts |= compactions.facts_of(entries, self._schema, live_files=live)
         return {name: str(value) for name, value in facts.items()}
 
     def _index_manifest(self, latest: Snapshot | None, change: Change, schema: TableSchema) -> str | None:
@@ -368,10 +377,13 @@ class _Attempts:
         after = combine(self._store.manifests.read_index(before), change.index, bucketed=_is_bucketed(schema))
         return self._writer.write_index(after) if after else None
 
-    def _create(self, snapshot: Snapshot, still: Callable[[], bool]) -> bool:
+    def _create(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
         """The moment of truth. After an unclear failure, look whether the snapshot is there and ours."""
         try:
-            return self._store.snapshots.create(snapshot, still)
+            made = self._store.snapshots.create(snapshot, lambda: self._is_still_latest(latest))
+            if made:
+                history_index.note(self._store, snapshot, latest)
+            return made
         except BaseException as error:
             try:
                 found = self._store.snapshots.find(snapshot.id)
@@ -437,6 +449,10 @@ def _number(text: str | None, default: int) -> int:
 
 def _is_bucketed(schema: TableSchema) -> bool:
     return bool(schema.primary_keys) or TableOptions(schema.options).bucket > 0
+
+
+def _inherited_statistics(latest: Snapshot | None, schema: TableSchema) -> str | None:
+    return latest.statistics if latest is not None and latest.schema_id == schema.id else None
 
 
 def _record_count(entries: pa.Table) -> int:

@@ -123,7 +123,8 @@ def _own_folders(store: TableStore) -> list[_Folder]:
     shared = [
         _Folder(paths.manifests, _MANIFEST_FOLDER),
         _Folder(paths.indexes, (("index", re.compile(r"index-.+|.+\.index")),)),
-        _Folder(paths.statistics, (("statistics", re.compile(r"stat-.+")),)),
+        # Paimon's versions after 2.0 put sketches beside their statistics, which only the statistics name.
+        _Folder(paths.statistics, (("statistics", re.compile(r"stats?-(?!sidecar-).+")),)),
     ]
     for branch in branch_stores(store):
         own = branch.paths

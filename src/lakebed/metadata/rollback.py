@@ -51,12 +51,13 @@ def rollback_to(
     snapshot: int | None = None,
     tag: str | None = None,
     timestamp_millis: int | None = None,
+    watermark: int | None = None,
     dry_run: bool = False,
 ) -> RollbackPlan:
-    """Roll a branch back to a snapshot, a tag, or the newest snapshot of a moment (epoch milliseconds)."""
-    if sum(given is not None for given in (snapshot, tag, timestamp_millis)) != 1:
-        raise OptionError("a rollback needs exactly one of a snapshot, a tag and a timestamp")
-    plan = _plan(store, _target(store, snapshot, tag, timestamp_millis))
+    """Roll a branch back to a snapshot, a tag, or the newest snapshot of a moment (epoch milliseconds) or watermark."""
+    if sum(given is not None for given in (snapshot, tag, timestamp_millis, watermark)) != 1:
+        raise OptionError("a rollback needs exactly one of a snapshot, a tag, a timestamp and a watermark")
+    plan = _plan(store, _target(store, snapshot, tag, timestamp_millis, watermark))
     if dry_run:
         return replace(plan, dry_run=True)
     if plan.recreates_snapshot:
@@ -80,9 +81,18 @@ def rollback_to(
     )
 
 
-def _target(store: TableStore, snapshot: int | None, tag: str | None, timestamp_millis: int | None) -> Snapshot:
+def _target(
+    store: TableStore, snapshot: int | None, tag: str | None, timestamp_millis: int | None, watermark: int | None
+) -> Snapshot:
     if tag is not None:
         return get_tag(store, tag).snapshot
+    if watermark is not None:
+        reached = store.snapshots.at_watermark(watermark)
+        if reached is None:
+            raise NotFoundError(
+                f"table {store.name} has no snapshot with a watermark of at most {watermark}; choose a snapshot or a tag"
+            )
+        return reached
     if timestamp_millis is None:
         return store.snapshots.get(snapshot or 0)
     found = store.snapshots.at(timestamp_millis)

@@ -68,7 +68,8 @@ class PruneStep:
 class ScanRequest:
     """What a query asks of a snapshot. The predicate is bound to the columns of ``schema``.
 
-    ``buckets_of`` gives, for a total number of buckets, those that can hold a match (``None``: any).
+    ``buckets_of`` gives, for a total number of buckets, those that can hold a match (``None``: any). ``places`` is the same
+    for dynamic buckets: it gives, for entries, whether their partition and bucket can.
     """
 
     snapshot: Snapshot
@@ -76,6 +77,7 @@ class ScanRequest:
     mode: ScanMode = ScanMode.ALL
     predicate: pred.Node | None = None
     buckets_of: Callable[[int], Sequence[int] | None] | None = None
+    places: Callable[[pa.Table], Mask] | None = None
     levels: tuple[int, int] | None = None
 
 
@@ -111,6 +113,7 @@ def scan(store: TableStore, request: ScanRequest, read: ReadManifests | None = N
     entries = store.manifests.read_entries(kept) if read is None else read(store, request, kept)
     entries = _filtered(entries, partition_mask(entries, in_partition, request.schema), "files by partition", steps)
     entries = _filtered(entries, _bucket_mask(entries, request), "files by bucket", steps)
+    entries = _filtered(entries, _place_mask(entries, request), "files by hash index", steps)
     entries = _filtered(entries, _level_mask(entries, request), "files by level", steps)
 
     if request.mode is ScanMode.ALL:
@@ -131,6 +134,7 @@ def without_misses(store: TableStore, request: ScanRequest, entries: pa.Table) -
     in_partition = partition_part(request.predicate, request.schema)
     entries = _filtered(entries, partition_mask(entries, in_partition, request.schema), "partition", steps)
     entries = _filtered(entries, _bucket_mask(entries, request), "bucket", steps)
+    entries = _filtered(entries, _place_mask(entries, request), "hash index", steps)
     entries = _filtered(entries, _level_mask(entries, request), "level", steps)
     if request.mode is ScanMode.ALL and request.predicate is not None and len(entries):
         is_delete = entries["kind"].to_numpy() == DELETE
@@ -269,6 +273,10 @@ def _bucket_mask(entries: pa.Table, request: ScanRequest) -> Mask | None:
         if wanted is not None:
             mask &= (totals != total) | np.isin(buckets, np.asarray(wanted))
     return mask
+
+
+def _place_mask(entries: pa.Table, request: ScanRequest) -> Mask | None:
+    return None if request.places is None else request.places(entries)
 
 
 def _level_mask(entries: pa.Table, request: ScanRequest) -> Mask | None:

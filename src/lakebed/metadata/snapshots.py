@@ -18,6 +18,7 @@ from lakebed.storage import Storage
 
 _FIRST_WINDOW: Final = 8
 _LARGEST_WINDOW: Final = 512
+_NO_WATERMARK: Final = -(2**63)  # what some writers note instead of nothing
 
 
 class Snapshots:
@@ -72,7 +73,7 @@ class Snapshots:
 
     def earliest_id(self) -> int | None:
         """The lowest id, or ``None`` for a table without snapshots."""
-        hint = self._hint(self._paths.earliest_hint)
+        hint = self.earliest_hint()
         if (
             hint is not None
             and self._storage.exists(self._paths.snapshot(hint))
@@ -81,6 +82,10 @@ class Snapshots:
             return hint
         ids = self.ids()
         return ids[0] if ids else None
+
+    def earliest_hint(self) -> int | None:
+        """What the hint says of the lowest id, right or wrong; ``None`` if it says nothing."""
+        return self._hint(self._paths.earliest_hint)
 
     def earliest(self) -> Snapshot | None:
         """The oldest snapshot that still exists, even while others expire."""
@@ -91,17 +96,35 @@ class Snapshots:
         return None
 
     def at(self, time_millis: int) -> Snapshot | None:
-        """The newest snapshot committed at or before a moment, or ``None`` if all are later.
+        """The newest snapshot committed at or before a moment, or ``None`` if all are later."""
+        return self._newest(lambda snapshot: snapshot.time_millis <= time_millis)
 
-        Walks back from the newest in growing windows: commit times need not ascend with the ids, so the first hit
-        from the end is the answer, and a bisection could miss it.
+    def since(self, time_millis: int) -> Snapshot | None:
+        """The oldest snapshot committed at or after a moment, or ``None`` if all are earlier."""
+        found = (snapshot for snapshot in self.read_many(self.ids()) if snapshot.time_millis >= time_millis)
+        return next(found, None)
+
+    def at_watermark(self, watermark: int) -> Snapshot | None:
+        """The newest snapshot whose watermark is at most the given one, or ``None`` if there is none."""
+
+        def fits(snapshot: Snapshot) -> bool:
+            own = snapshot.watermark
+            return own is not None and own != _NO_WATERMARK and own <= watermark
+
+        return self._newest(fits)
+
+    def _newest(self, fits: Callable[[Snapshot], bool]) -> Snapshot | None:
+        """The newest snapshot that fits.
+
+        Walks back from the newest in growing windows: neither commit times nor watermarks need ascend with the ids, so the
+        first hit from the end is the answer, and a bisection could miss it.
         """
         ids = self.ids()
         window = _FIRST_WINDOW
         while ids:
             ids, chunk = ids[:-window], ids[-window:]
             for snapshot in reversed(self.read_many(chunk)):
-                if snapshot.time_millis <= time_millis:
+                if fits(snapshot):
                     return snapshot
             window = min(window * 2, _LARGEST_WINDOW)
         return None

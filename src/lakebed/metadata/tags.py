@@ -39,6 +39,7 @@ from lakebed.options import TableOptions, parse_duration
 __all__ = [
     "Tag",
     "create_tag",
+    "create_tag_since",
     "delete_tag",
     "expire_tags",
     "find_tag",
@@ -127,6 +128,18 @@ def create_tag(
     raise AlreadyExistsError(
         f"tag {name!r} of table {store.name} already exists on snapshot {existing.snapshot.id}; replace or delete it"
     )
+
+
+def create_tag_since(
+    store: TableStore, name: str, time_millis: int, *, time_retained: str | dt.timedelta | None = None
+) -> Tag:
+    """Name the first snapshot that was committed at a moment (epoch milliseconds) or later."""
+    found = store.snapshots.since(time_millis)
+    if found is None:
+        raise NotFoundError(
+            f"table {store.name} has no snapshot at or after {time_millis} (epoch milliseconds); choose an earlier moment"
+        )
+    return create_tag(store, name, snapshot=found.id, time_retained=time_retained)
 
 
 def replace_tag(

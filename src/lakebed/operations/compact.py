@@ -15,6 +15,7 @@ from lakebed.format import predicate as pred
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit import Commit, commit
+from lakebed.metadata.compactions import begin
 from lakebed.metadata.levels import CompactionOptions, CompactUnit, LevelFile, pick_full, pick_level0, pick_universal
 from lakebed.metadata.scan import live_entries, partition_mask
 from lakebed.metadata.store import TableStore
@@ -60,6 +61,7 @@ def compact(
     engine: Engine = IN_PROCESS,
 ) -> Snapshot | None:
     """Compact what needs it (or everything, if ``full``); gives the new snapshot, ``None`` if there was nothing to do."""
+    begun = begin()
     latest = store.snapshots.latest()
     if latest is None:
         return None
@@ -80,7 +82,10 @@ def compact(
     done = engine.compact(compactor, compactor.plan(entries, _pick(schema, full=full)), report)
     try:
         change = joined(done.results).change
-        return commit(store, Commit(kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=latest.id))
+        return commit(
+            store,
+            Commit(kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=latest.id, properties=begun),
+        )
     except CommitOutcomeUnknownError:
         raise
     except BaseException:

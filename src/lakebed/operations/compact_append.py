@@ -13,6 +13,7 @@ from lakebed.errors import CommitOutcomeUnknownError
 from lakebed.format import predicate as pred
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit import Commit, commit
+from lakebed.metadata.compactions import begin
 from lakebed.metadata.scan import live_entries, partition_mask
 from lakebed.metadata.small_files import SmallFilePolicy, pick_small_files
 from lakebed.metadata.store import TableStore
@@ -32,6 +33,7 @@ def compact_append_table(
     engine: Engine = IN_PROCESS,
 ) -> Snapshot | None:
     """Pack small files (all of them, if ``full``); gives the new snapshot, ``None`` if there was nothing to do."""
+    begun = begin()
     latest = store.snapshots.latest()
     if latest is None:
         return None
@@ -55,7 +57,10 @@ def compact_append_table(
     done = engine.rewrite(compactor, taken, report)
     try:
         change = compactor.change(taken, done.parts)
-        return commit(store, Commit(kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=latest.id))
+        return commit(
+            store,
+            Commit(kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=latest.id, properties=begun),
+        )
     except CommitOutcomeUnknownError:
         raise
     except BaseException:

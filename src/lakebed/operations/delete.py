@@ -68,7 +68,7 @@ def delete_from_keyed_table(store: TableStore, matching: pa.Table, who: Identity
         return None
 
     def make(files: NewFiles) -> Commit:
-        change = Change(entries=files.data, changelog=files.changelog)
+        change = Change(entries=files.data, changelog=files.changelog, index=files.index)
         return append(change, user=who.user, identifier=who.identifier, operation="DELETE")
 
     return write_files(store, matching, make, row_kind=DELETE_KIND)

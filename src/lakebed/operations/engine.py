@@ -13,9 +13,15 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from lakebed.buckets.dynamic import has_dynamic_buckets
+from lakebed.buckets.placement import DynamicBuckets
+from lakebed.format.index_manifest import IndexEntry
 from lakebed.format.manifest import NO_ENTRIES
 from lakebed.format.schema import TableSchema
+from lakebed.metadata.hash_indexes import PartitionIndex
 from lakebed.metadata.store import TableStore
+from lakebed.operations.dynamic_buckets import IndexWriter, load_nothing, partition_loader
+from lakebed.operations.sequences import NextSequences
 from lakebed.options import TableOptions
 from lakebed.rows.append_compact import AppendCompactor
 from lakebed.rows.compact import BucketResult, BucketWork, Compactor
@@ -25,8 +31,6 @@ from lakebed.rows.keyed_write import KeyedWriter
 from lakebed.rows.write import AppendWriter
 
 Report: TypeAlias = Callable[[int, int], None]
-NextSequences: TypeAlias = Callable[[pa.Array | None], Mapping[tuple[bytes, int], int]]
-"""For some encoded partitions (``None``: all), the first free sequence number of each of their buckets."""
 
 
 def _nothing() -> None:
@@ -35,22 +39,32 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class NewFiles:
-    """Entries of files that were written and wait for their commit; ``abort`` removes them if there will be none."""
+    """Entries of files that were written and wait for their commit; ``abort`` removes them if there will be none.
+
+    ``index`` are hash indexes of dynamic buckets that got new keys, ``built_on`` the indexes of the partitions written to
+    as they were when the buckets of rows were chosen.
+    """
 
     data: pa.Table
     changelog: pa.Table = field(default_factory=lambda: NO_ENTRIES)
     abort: Callable[[], None] = _nothing
+    index: tuple[IndexEntry, ...] = ()
+    built_on: Mapping[bytes, PartitionIndex] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """Rows to be written: into what, of which kind (see :meth:`KeyedWriter.write`), with a changelog or without."""
+    """Rows to be written: into what, of which kind (see :meth:`KeyedWriter.write`), with a changelog or without.
+
+    ``replaces``: what their partitions hold goes, so dynamic buckets begin anew.
+    """
 
     store: TableStore
     schema: TableSchema
     row_kind: str | int | None
     changelog: bool
     next_sequences: NextSequences
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +102,9 @@ class InProcess:
     def write(self, plan: WritePlan, data: Any) -> NewFiles:
         layout = FileLayout(plan.store, plan.schema, TableOptions(plan.schema.options))
         if plan.schema.primary_keys:
-            writer: KeyedWriter | AppendWriter = KeyedWriter(layout, plan.next_sequences, changelog=plan.changelog)
-        else:
-            writer = AppendWriter(layout)
+            return _write_keyed(layout, plan, data)
+        writer = AppendWriter(layout)
         try:
-            if isinstance(writer, KeyedWriter):
-                writer.write(open_batches(data), row_kind=plan.row_kind)
-                written = writer.finish()
-                return NewFiles(written.data, written.changelog, writer.abort)
             writer.write(open_batches(data))
             return NewFiles(writer.finish(), abort=writer.abort)
         except BaseException:
@@ -127,6 +136,28 @@ class InProcess:
             compactor.abort()
             raise
         return Rewritten(parts, compactor.abort)
+
+
+def _write_keyed(layout: FileLayout, plan: WritePlan, data: Any) -> NewFiles:
+    buckets = None
+    if has_dynamic_buckets(plan.schema):
+        buckets = DynamicBuckets(plan.schema, load_nothing if plan.replaces else partition_loader(plan.store))
+    writer = KeyedWriter(layout, plan.next_sequences, bucket_of=buckets, changelog=plan.changelog)
+    indexes = IndexWriter(layout)
+    try:
+        writer.write(open_batches(data), row_kind=plan.row_kind)
+        written = writer.finish()
+        index = () if buckets is None else indexes.write(buckets.updates())
+    except BaseException:
+        writer.abort()
+        indexes.abort()
+        raise
+
+    def abort() -> None:
+        writer.abort()
+        indexes.abort()
+
+    return NewFiles(written.data, written.changelog, abort, index, {} if buckets is None else buckets.built_on)
 
 
 IN_PROCESS: Final = InProcess()

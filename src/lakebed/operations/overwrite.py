@@ -14,7 +14,7 @@ from lakebed.format import predicate as pred
 from lakebed.format.manifest import ENTRY_SCHEMA, NO_ENTRIES
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.types import DataType, to_arrow
+from lakebed.format.types import DataType, Field, to_arrow
 from lakebed.metadata.commit import Commit, commit
 from lakebed.metadata.levels import by_bucket, level_files, sections
 from lakebed.metadata.overwrite import replace_matching, replace_partitions
@@ -37,7 +37,7 @@ def overwrite(
 ) -> Snapshot | None:
     """Replace a static partition, the partitions that the data has rows of, or the whole table."""
     make = replacing(store, partition, who, dynamic=dynamic)
-    return write_files(store, data, make, changelog=False, engine=engine)
+    return write_files(store, data, make, changelog=False, replaces=True, engine=engine)
 
 
 def replacing(
@@ -53,10 +53,11 @@ def replacing(
     by_data = partition is None and bool(schema.partition_keys) and chosen
 
     def make(files: NewFiles) -> Commit:
-        entries = _lifted(files.data, schema)
+        entries = lifted(files.data, schema)
         if not by_data:
             _check_inside(entries, node, schema)
-        plan = replace_partitions(store, entries) if by_data else replace_matching(store, node, entries)
+        index = files.index
+        plan = replace_partitions(store, entries, index) if by_data else replace_matching(store, node, entries, index)
         return Commit(kind=CommitKind.OVERWRITE, plan=plan, user=who.user, identifier=who.identifier)
 
     return make
@@ -72,7 +73,7 @@ def drop(store: TableStore, partition: Mapping[str, Any] | None, who: Identity) 
     return commit(store, request)
 
 
-def _lifted(entries: pa.Table, schema: TableSchema) -> pa.Table:
+def lifted(entries: pa.Table, schema: TableSchema) -> pa.Table:
     """Sorted files that are alone in their bucket go to the highest level at once: there is nothing to merge them with."""
     if not schema.primary_keys or not len(entries):
         return entries
@@ -102,19 +103,23 @@ def partition_predicate(schema: TableSchema, partition: Mapping[str, Any]) -> pr
     for name, value in partition.items():
         if name not in schema.partition_keys:
             raise SchemaError(unknown_name("partition column", name, schema.partition_keys, where="the partition"))
-        column = schema.field(name)
         if value is None:
             parts.append(pred.IsNull(name, negated=False))
-            continue
-        try:
-            parts.append(pred.Compare(name, "=", _partition_value(value, column.type)))
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise DataError(f"partition column {name!r} is {column.type}, not {value!r}: {error}") from None
+        else:
+            parts.append(pred.Compare(name, "=", partition_value(value, schema.field(name))))
     return pred.conjunction(parts)
 
 
-def _partition_value(value: Any, data_type: DataType) -> pa.Scalar:
-    """A value of a partition column, exactly: nothing is rounded, and no time zone is guessed."""
+def partition_value(value: Any, column: Field) -> pa.Scalar:
+    """A value of a partition column; it may be given as text."""
+    try:
+        return _exactly(value, column.type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"partition column {column.name!r} is {column.type}, not {value!r}: {error}") from None
+
+
+def _exactly(value: Any, data_type: DataType) -> pa.Scalar:
+    """A value of a type: nothing is rounded, and no time zone is guessed."""
     wanted = to_arrow(data_type)
     if isinstance(value, dt.datetime):
         if not pa.types.is_timestamp(wanted):

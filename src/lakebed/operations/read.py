@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.buckets.prune import buckets_of
+from lakebed.buckets.prune import buckets_of, places_of
 from lakebed.errors import NotFoundError, SchemaError
 from lakebed.format import predicate as pred
 from lakebed.format.manifest import NO_ENTRIES
@@ -59,6 +59,7 @@ class BranchRead:
             schema=self.schema,
             predicate=self._file_predicate,
             buckets_of=buckets_of(self.predicate, self.schema, options.bucket_function),
+            places=places_of(self.store, self.snapshot, self.predicate, self.schema),
             levels=_ABOVE_LEVEL_0 if skips_level0(self.schema) else None,
         )
         found = scan(self.store, request, self.read_manifests)

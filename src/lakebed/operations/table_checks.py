@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from lakebed.buckets.dynamic import has_dynamic_buckets
 from lakebed.errors import OptionError, SchemaError, UnsupportedError, unknown_name
 from lakebed.format.schema import TableSchema
 from lakebed.format.types import STRING_ROOTS, Atomic
@@ -30,16 +31,20 @@ def check_keyed(schema: TableSchema, where: str) -> None:
         raise OptionError(
             f"{where}: bucket-key column {foreign[0]!r} is not in the primary key, so keys would be split"
         )
-    if options.bucket <= 0:
+    if options.bucket < -1:
         raise UnsupportedError(
-            f"{where} has a primary key and no fixed number of buckets; dynamic buckets are not supported yet. "
-            "Set 'bucket' to a positive number when creating it"
+            f"{where} has a primary key and postponed buckets ('bucket' = {options.bucket}), which Lakebed does not "
+            "support; create it with 'bucket' = -1 or a positive number"
         )
 
 
 def check_new_keyed(schema: TableSchema, where: str) -> None:
     """What must hold of a primary-key table that we make or change; one of somebody else may still be read without it."""
     check_keyed(schema, where)
+    if has_dynamic_buckets(schema) and schema.options.get("bucket-key", "").strip():
+        raise OptionError(
+            f"{where} has dynamic buckets ('bucket' = -1), which are spread by the whole primary key; leave out 'bucket-key'"
+        )
     name = schema.options.get("rowkind.field")
     if name is None:
         return

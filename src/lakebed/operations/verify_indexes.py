@@ -15,7 +15,7 @@ import numpy.typing as npt
 from lakebed.errors import CorruptError, LakebedError
 from lakebed.format import hash_index
 from lakebed.format.deletion_vector import read_deletion_vector
-from lakebed.format.index_manifest import DELETION_VECTORS, HASH
+from lakebed.format.index_manifest import DELETION_VECTORS, HASH, IndexEntry
 from lakebed.format.schema import TableSchema
 from lakebed.metadata.verify import BranchFiles, Progress, Structure
 from lakebed.metadata.verify.indexes import IndexFile
@@ -82,6 +82,7 @@ def _check_hash_indexes(structure: Structure, part: BranchFiles, known: dict[int
                     unreadable.add(place)
                 else:
                     indexes[place] = hashes
+                    _check_count(structure, entry, len(hashes))
         _check_one_bucket_per_hash(structure, indexes, holder.label)
         files = structure.files.files.select(["partition", "bucket", "file_name"]).take(live).to_pylist()
         for row, file in zip(live.tolist(), files, strict=True):
@@ -95,7 +96,7 @@ def _check_hash_indexes(structure: Structure, part: BranchFiles, known: dict[int
                     f"the hash index of bucket {place[1]} lacks {len(lacking)} keys of {file['file_name']} in {holder.label}; "
                     "the next write may put them into another bucket, and they would be there twice",
                     str(structure.files.paths[row]).rsplit("/", 1)[0],
-                    "restore the index file, or overwrite the partition, which makes its index anew",
+                    "rebuild_index() makes the index anew from the data files",
                 )
 
 
@@ -109,6 +110,18 @@ def _read_hashes(structure: Structure, file: IndexFile) -> Hashes | None:
         if not any(problem.where == file.path for problem in structure.found.problems):
             structure.found.error("wrong-hash-index", f"{error}; used by {file.label}", file.path, _RESTORE)
         return None
+
+
+def _check_count(structure: Structure, entry: IndexEntry, count: int) -> None:
+    """An index is a set, and its entry says how many there are: writers count the rows of a bucket by that."""
+    path = structure.indexes.index_files[entry.file_name].path
+    if count != entry.row_count and not any(problem.where == path for problem in structure.found.problems):
+        structure.found.error(
+            "wrong-hash-index",
+            f"it holds {count} hashes, but its entry says {entry.row_count}",
+            path,
+            "rebuild_index() makes the index anew from the data files",
+        )
 
 
 def _check_one_bucket_per_hash(structure: Structure, indexes: dict[tuple[bytes, int], Hashes], label: str) -> None:

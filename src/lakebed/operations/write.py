@@ -11,12 +11,12 @@ import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakebed.buckets.dynamic import has_dynamic_buckets
 from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, DataError, LakebedError, OptionError
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
@@ -24,7 +24,9 @@ from lakebed.metadata.commit import Change, Commit, append, commit, find_committ
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compact, skips_level0
-from lakebed.operations.engine import IN_PROCESS, Engine, NewFiles, NextSequences, WritePlan
+from lakebed.operations.engine import IN_PROCESS, Engine, NewFiles, WritePlan
+from lakebed.operations.rebucket import commit_upsert
+from lakebed.operations.sequences import next_sequences
 from lakebed.options import TableOptions
 from lakebed.rows.write import continue_sequences
 
@@ -62,7 +64,7 @@ def write(
             return done
 
     def make(files: NewFiles) -> Commit:
-        change = Change(entries=files.data, changelog=files.changelog)
+        change = Change(entries=files.data, changelog=files.changelog, index=files.index)
         return append(change, user=who.user, identifier=who.identifier)
 
     return write_files(store, data, make, row_kind=row_kind, engine=engine)
@@ -75,18 +77,25 @@ def write_files(
     *,
     row_kind: str | int | None = None,
     changelog: bool = True,
+    replaces: bool = False,
     engine: Engine = IN_PROCESS,
 ) -> Snapshot | None:
-    """Write rows as files and make the commit that ``make`` builds of them; with a changelog if the table keeps one."""
+    """Write rows as files and make the commit that ``make`` builds of them; with a changelog if the table keeps one.
+
+    ``replaces``: the commit takes away all else that the partitions of the rows hold.
+    """
     schema = store.schema()
     if not schema.primary_keys and row_kind is not None:
         raise DataError(f"table {store.name} has no primary key, so its rows have no row kind; leave row_kind out")
     keeps = changelog and bool(schema.primary_keys) and schema.options.get("changelog-producer") == "input"
-    files = engine.write(WritePlan(store, schema, row_kind, keeps, _next_sequences(store)), data)
+    files = engine.write(WritePlan(store, schema, row_kind, keeps, next_sequences(store), replaces), data)
     try:
         if not schema.primary_keys:
             files = replace(files, data=numbered(store, schema, files.data))
-        made = commit(store, make(files))
+        if has_dynamic_buckets(schema) and not replaces:
+            made = commit_upsert(store, schema, make(files), files.built_on)
+        else:
+            made = commit(store, make(files))
     except CommitOutcomeUnknownError:
         raise
     except BaseException:
@@ -103,18 +112,6 @@ def numbered(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.Ta
         return entries
     partitions = pc.unique(entries["partition"].combine_chunks())
     return continue_sequences(entries, live_entries(store, store.snapshots.latest(), partitions))
-
-
-def _next_sequences(store: TableStore) -> NextSequences:
-    """For some partitions, or all: the first free sequence number of each bucket, in one and the same snapshot."""
-    latest = cache(store.snapshots.latest)  # an append table asks for no numbers
-
-    def of(partitions: pa.Array | None) -> dict[tuple[bytes, int], int]:
-        live = live_entries(store, latest(), partitions)
-        highest = live.group_by(["partition", "bucket"]).aggregate([("max_sequence_number", "max")])
-        return {(row["partition"], row["bucket"]): row["max_sequence_number_max"] + 1 for row in highest.to_pylist()}
-
-    return of
 
 
 def compact_after_write(store: TableStore, schema: TableSchema, written: pa.Table, engine: Engine = IN_PROCESS) -> None:

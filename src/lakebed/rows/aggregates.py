@@ -54,7 +54,7 @@ class KnownRange:
 def count(reader: Reader, entries: pa.Table) -> int:
     """How many rows the reader would give for these files; only those that metadata does not answer for are read."""
     known = known_count(reader, entries)
-    narrow = replace(reader, columns=(_narrowest(reader),))
+    narrow = replace(reader, columns=(narrowest(reader),))
     return known.rows + sum(len(batch) for batch in narrow.batches(known.rest))
 
 
@@ -68,7 +68,7 @@ def known_count(reader: Reader, entries: pa.Table) -> KnownCount:
     return KnownCount(rows, entries.filter(pa.array(~(whole | (alone & none)))))
 
 
-def _narrowest(reader: Reader) -> Field:
+def narrowest(reader: Reader) -> Field:
     """The column that costs least to read; of keyed tables the first key, which a merge reads anyway."""
     if isinstance(reader, KeyedReader):
         return reader.keys[0]

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.buckets.fixed import bucket_of_rows
-from lakebed.errors import DataError, OptionError, unknown_name
+from lakebed.errors import DataError, OptionError, UnsupportedError, unknown_name
 from lakebed.format.binary_row import encode_row
 from lakebed.format.manifest import NO_ENTRIES, entries_from_rows
 from lakebed.format.types import Field
@@ -44,7 +44,9 @@ from lakebed.rows.partitions import Group, group_rows
 from lakebed.rows.spill import Spill
 
 Kinds: TypeAlias = npt.NDArray[np.int8]
+BucketOf: TypeAlias = Callable[[pa.Table], npt.NDArray[np.int32]]
 _Place: TypeAlias = tuple[tuple[object, ...], int]
+_BUCKET = "_BUCKET"
 _SEQUENCE_FIELD = pa.field(SEQUENCE_COLUMN, pa.int64(), nullable=False)
 
 
@@ -60,7 +62,8 @@ class KeyedWriter:
     """Writes rows of one primary-key table. Use it once: write, then ``finish`` or ``abort``.
 
     ``next_sequences`` gives, for some encoded partitions, the first free sequence number of each of their buckets;
-    absent ones start at 0. With a ``budget`` in bytes, nothing is written before ``finish``.
+    absent ones start at 0. ``bucket_of`` gives the bucket of each row; without it rows go to a fixed number of buckets.
+    With a ``budget`` in bytes, nothing is written before ``finish``.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class KeyedWriter:
         layout: FileLayout,
         next_sequences: Callable[[pa.Array], Mapping[tuple[bytes, int], int]],
         *,
+        bucket_of: BucketOf | None = None,
         level: int = 0,
         threads: int | None = None,
         changelog: bool = False,
@@ -78,6 +82,7 @@ class KeyedWriter:
         self._schema = layout.schema
         self._spec = MergeSpec.of(layout.schema)
         self._next_sequences = next_sequences
+        self._bucket_of = bucket_of or self._fixed_bucket
         self._next: dict[tuple[bytes, int], int] = {}
         self._known: set[bytes] = set()
         self._level = level
@@ -98,15 +103,17 @@ class KeyedWriter:
         *,
         row_kind: str | int | None = None,
         order: str | None = None,
+        bucket: str | None = None,
     ) -> None:
         """Take rows; ``row_kind`` is one kind for all of them, or the name of a column with ``+I -U +U -D``.
 
         Later rows are newer. Where rows do not come in their order, ``order`` names a column of numbers that tells it,
-        and there must be a budget.
+        and there must be a budget. ``bucket`` names a column with the bucket of each row, where somebody else chose it.
         """
         where = f"table {self._layout.store.name}"
         for given in portions(data, self._budget):
-            table, numbers = self._split_order(given, order)
+            chosen = None if bucket is None else given[bucket]
+            table, numbers = self._split_order(given if bucket is None else given.drop_columns(bucket), order)
             table, kinds = self._split_kinds(table, row_kind, where)
             table = conform(table, self._schema.fields, where=where)
             _check_keys(table, self._layout.keys, where)
@@ -116,6 +123,8 @@ class KeyedWriter:
             kept = kept_rows(self._spec, kinds)
             table = table.append_column(pa.field(KIND_COLUMN, pa.int8(), nullable=False), pa.array(kinds))
             table = table.append_column(_SEQUENCE_FIELD, numbers)
+            if chosen is not None:
+                table = table.append_column(_BUCKET, chosen)
             self._write_conformed(table if kept is None else table.filter(pa.array(kept)))
 
     def _split_order(self, table: pa.Table, order: str | None) -> tuple[pa.Table, pa.ChunkedArray]:
@@ -145,17 +154,23 @@ class KeyedWriter:
             )
         return _kinds_of(table, name, where)
 
-    def _write_conformed(self, table: pa.Table) -> None:
-        schema = self._schema
+    def _fixed_bucket(self, table: pa.Table) -> npt.NDArray[np.int32]:
+        schema, options = self._schema, self._layout.options
+        if options.bucket <= 0:
+            raise UnsupportedError(
+                f"table {self._layout.store.name} has dynamic buckets ('bucket' = {options.bucket}), which cannot be "
+                "written this way yet; write the rows in process, as Arrow, pandas or Polars. Nothing was written"
+            )
         names = schema.bucket_keys
-        buckets = bucket_of_rows(
-            [table[name] for name in names],
-            [schema.field(name).type for name in names],
-            self._layout.options.bucket,
-            self._layout.options.bucket_function,
-        )
-        keys = [*(table[name] for name in schema.partition_keys), pa.chunked_array([pa.array(buckets)])]
-        groups = group_rows(table, keys)
+        columns, types = [table[name] for name in names], [schema.field(name).type for name in names]
+        return bucket_of_rows(columns, types, options.bucket, options.bucket_function)
+
+    def _write_conformed(self, table: pa.Table) -> None:
+        if _BUCKET in table.column_names:
+            buckets, table = table[_BUCKET], table.drop_columns(_BUCKET)
+        else:
+            buckets = pa.chunked_array([pa.array(self._bucket_of(table))])
+        groups = group_rows(table, [*(table[name] for name in self._schema.partition_keys), buckets])
         if self._budget is None:
             self._write_groups(groups)
             return
@@ -219,11 +234,14 @@ class KeyedWriter:
         try:
             for piece in pieces:
                 order = self._order(piece)
-                rows = self._numbered(piece, order, first)
-                first += len(rows)
-                if changelog is not None:
-                    changelog.write(rows.take(pa.array(order.rows)))
-                data.write(self._merged(rows, order))
+                if changelog is None and self._budget is not None and self._spec.picks_rows:
+                    data.write(self._picked(piece, order, first))
+                else:
+                    rows = self._numbered(piece, order, first)
+                    if changelog is not None:
+                        changelog.write(rows.take(pa.array(order.rows)))
+                    data.write(self._merged(rows, order))
+                first += len(piece)
             return data.close(), [] if changelog is None else changelog.close()
         except BaseException:
             data.discard()
@@ -256,6 +274,15 @@ class KeyedWriter:
             numbers[order.rows] = in_order
         position = rows.schema.get_field_index(SEQUENCE_COLUMN)
         return rows.set_column(position, _SEQUENCE_FIELD, pa.array(numbers))
+
+    def _picked(self, rows: pa.Table, order: KeyOrder, first: int) -> pa.Table:
+        """One row per key, as :meth:`_merged` of :meth:`_numbered` rows, but numbered when they are in order already."""
+        kinds = rows[KIND_COLUMN].to_numpy()[order.rows]
+        winners = pick_rows(self._spec, kinds, order.starts)
+        winners = winners[winners >= 0]
+        picked = rows.drop_columns([KIND_COLUMN, SEQUENCE_COLUMN]).take(pa.array(order.rows[winners]))
+        picked = picked.append_column(rows.schema.field(KIND_COLUMN), pa.array(kinds[winners]))
+        return picked.append_column(_SEQUENCE_FIELD, pa.array(winners.astype(np.int64) + first))
 
     def _merged(self, rows: pa.Table, order: KeyOrder) -> pa.Table:
         """One row per key."""

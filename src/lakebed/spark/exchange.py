@@ -6,8 +6,8 @@ of its rows within the frame, which decides which of two rows of a key is the ne
 
 How blocks get to their owners depends on where tasks run. On a cluster Spark shuffles them (:func:`to_owners`); places are then
 told apart by a number that Spark's own hash sends to the wanted shuffle partition, because so adaptive execution joins those
-that turn out small. Where all tasks run on the driver's machine, blocks wait in files there (:func:`leave_blocks`) and tasks
-are told which to take (:func:`packed`); the files are gone when the job is.
+that turn out small. Where all tasks run on the driver's machine, blocks wait in files there (:class:`Leaver`) and tasks
+are told which to take (:func:`run_over`); the files are gone when the job is.
 
 Where a value does not fit its column, any place will do: the task that gets the row refuses it. A wrong place would cost a file,
 never a row, as writers look at the bucket again.
@@ -21,10 +21,10 @@ import os
 import re
 import tempfile
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,22 +37,26 @@ from lakebed.format.schema import TableSchema
 from lakebed.options import TableOptions
 from lakebed.rows.conform import conform
 from lakebed.rows.partitions import gather, group_rows
-from lakebed.spark.jobs import Outcome, run_job
+from lakebed.spark.jobs import Outcome, run_here, run_job
 from lakebed.spark.session import map_in_arrow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 Places: TypeAlias = npt.NDArray[np.int32]
+Place: TypeAlias = "Callable[[pa.Table, int], Places]"
+"""Tells which of so many places each row goes to."""
+Work: TypeAlias = "Callable[[Iterator[Block]], Iterable[pa.Table]]"
 
 BLOCK_BYTES: Final = 64 * 1024
-"""Rows of a block; Spark hands over a thousand blocks at a time (:func:`lakebed.spark.session.unmeasured_batches`)."""
+"""Rows of a block; where Spark shuffles them it hands over a thousand blocks at a time."""
 ORDER: Final = "__lakebed_order"
 
-_WINDOW_BYTES: Final = 32 * 1024 * 1024
+WINDOW_BYTES: Final = 32 * 1024 * 1024
 _TASK_BYTES: Final = 64 * 1024 * 1024
 _LEAST_BYTES: Final = 1024 * 1024
-_SENT: Final = "place int, first bigint, columns binary, rows binary"
+_TASKS_PER_CORE: Final = 2
+SENT: Final = "place int, first bigint, columns binary, rows binary"
 _TASK_BITS: Final = 33
 
 
@@ -66,7 +70,7 @@ class Block:
 
 
 def joined(blocks: Iterable[Block], limit: int) -> Iterator[pa.Table]:
-    """The rows of blocks, in tables of about so many bytes, with a column :data:`ORDER`.
+    """The rows of blocks, in tables of about so many bytes, with a column :data:`ORDER` if they had none yet.
 
     Within a table, rows of a place lie together, in their order.
     """
@@ -84,17 +88,22 @@ def joined(blocks: Iterable[Block], limit: int) -> Iterator[pa.Table]:
 
 def _in_order(blocks: Sequence[Block]) -> pa.Table:
     ordered = sorted(blocks, key=lambda block: (block.place, block.first))
-    numbers = [np.arange(block.first, block.first + len(block.rows)) for block in ordered]
     rows = pa.Table.from_batches([block.rows for block in ordered]).combine_chunks()
+    if ORDER in rows.column_names:
+        return rows
+    numbers = [np.arange(block.first, block.first + len(block.rows)) for block in ordered]
     return rows.append_column(ORDER, pa.array(np.concatenate(numbers)))
 
 
 # -------------------------------------------------------------------------------------------- blocks that Spark shuffles
 
 
-def to_owners(frame: DataFrame, schema: TableSchema, partitions: int) -> DataFrame:
-    """Blocks of the frame's rows, those of a partition and bucket in one task; ``partitions`` is how many Spark makes."""
-    return map_in_arrow(frame, _Sender(schema, tuple(_numbers_of(partitions))), _SENT).repartition("place")
+def to_owners(frame: DataFrame, place: Place, partitions: int, work: Work | None = None) -> DataFrame:
+    """Blocks of the frame's rows, those of a place in one task; ``partitions`` is how many Spark makes.
+
+    With ``work`` the frame is one of blocks already, and tables made of them go through it first.
+    """
+    return map_in_arrow(frame, _Sender(place, tuple(_numbers_of(partitions)), work), SENT).repartition("place")
 
 
 def received(batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
@@ -114,13 +123,14 @@ def _read_schema(columns: bytes) -> pa.Schema:
 class _Sender:
     """The kernel of the sending side: rows in, blocks out. ``numbers`` are the places."""
 
-    schema: TableSchema
+    place: Place
     numbers: tuple[int, ...]
+    work: Work | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for window, first in _windows(batches):
+        for window, first in _windows(batches) if self.work is None else _numbered(self.work(received(batches))):
             sink = pa.BufferOutputStream()
-            made = _blocks(window, first, places_of(window, self.schema, len(self.numbers)), sink)
+            made = _blocks(window, first, self.place(window, len(self.numbers)), sink)
             offsets = pa.py_buffer(np.array([0, *made.ends], np.int32))
             columns = [
                 pa.array([self.numbers[place] for place in made.places], pa.int32()),
@@ -181,9 +191,55 @@ class LeftBlocks:
             yield Block(place, first, pa.ipc.read_record_batch(data.slice(start, size), schema))
 
 
-def leave_blocks(frame: DataFrame, schema: TableSchema, places: int, folder: str) -> Outcome:
-    """Run a job that puts the rows of a frame into files of blocks; its results are :class:`LeftBlocks`."""
-    return run_job(frame, _Leaver(schema, places, folder))
+@dataclass(frozen=True, slots=True)
+class Leaver:
+    """The kernel that leaves the rows of a frame as blocks in files."""
+
+    place: Place
+    places: int
+    folder: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> LeftBlocks | None:
+        return self.leave(_windows(batches))
+
+    def leave(self, windows: Iterable[tuple[pa.Table, int]]) -> LeftBlocks | None:
+        """Leave tables, each with the number of its first row."""
+        file = f"{self.folder}/{uuid.uuid4()}"
+        made: list[_Blocks] = []
+        with pa.OSFile(file, "wb") as sink:
+            for window, first in windows:
+                made.append(_blocks(window, first, self.place(window, self.places), sink))
+        if not made:
+            return None
+        ends = np.array([0, *itertools.chain.from_iterable(blocks.ends for blocks in made)], np.int64)
+        places = np.array([place for blocks in made for place in blocks.places], np.int32)
+        firsts = np.array([first for blocks in made for first in blocks.firsts], np.int64)
+        return LeftBlocks(file, made[0].columns, places, firsts, ends[:-1], np.diff(ends))
+
+
+@dataclass(frozen=True, slots=True)
+class OverPacks:
+    """The kernel over packs of blocks: numbers of packs in, what becomes of the blocks of each of them out."""
+
+    packs: list[list[LeftBlocks]]
+    work: Callable[[Iterator[Block]], Any]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> list[Any]:
+        numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+        return [self.work(itertools.chain.from_iterable(self.packs[number])) for number in numbers]
+
+
+def run_over(spark: SparkSession, left: Sequence[LeftBlocks], work: Callable[[Iterator[Block]], Any]) -> Outcome:
+    """Run work over blocks, all blocks of a place together: in tasks, or here where there is little of it."""
+    parallelism = int(spark.sparkContext.defaultParallelism)
+    packs = packed(left, parallelism)
+    kernel = OverPacks(packs, work)
+    if sum(int(blocks.sizes.sum()) for blocks in left) < _LEAST_BYTES:
+        outcome = run_here(kernel, len(packs))
+    else:
+        outcome = run_job(spark.range(0, len(packs), 1, min(len(packs), _TASKS_PER_CORE * parallelism)), kernel)
+    results = (result for of_task in outcome.results for result in of_task)
+    return Outcome([result for result in results if result is not None], outcome.repeated)
 
 
 def packed(left: Sequence[LeftBlocks], tasks: int) -> list[list[LeftBlocks]]:
@@ -213,28 +269,6 @@ def _owners(sizes: Sequence[float], most: float) -> list[int]:
     return owners
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaver:
-    """The kernel that leaves blocks."""
-
-    schema: TableSchema
-    places: int
-    folder: str
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> LeftBlocks | None:
-        file = f"{self.folder}/{uuid.uuid4()}"
-        made: list[_Blocks] = []
-        with pa.OSFile(file, "wb") as sink:
-            for window, first in _windows(batches):
-                made.append(_blocks(window, first, places_of(window, self.schema, self.places), sink))
-        if not made:
-            return None
-        ends = np.array([0, *itertools.chain.from_iterable(blocks.ends for blocks in made)], np.int64)
-        places = np.array([place for blocks in made for place in blocks.places], np.int32)
-        firsts = np.array([first for blocks in made for first in blocks.firsts], np.int64)
-        return LeftBlocks(file, made[0].columns, places, firsts, ends[:-1], np.diff(ends))
-
-
 # ------------------------------------------------------------------------------------------------------ making blocks
 
 
@@ -248,24 +282,34 @@ class _Blocks:
     columns: bytes
 
 
-def _windows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, int]]:
-    """Batches together, so that the blocks made of them are not too small, and the number of their first row."""
+def _numbered(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, int]]:
+    """Tables with the number of their first row; they come from one task of many."""
     from pyspark import TaskContext  # noqa: PLC0415 - only in a worker
 
     context = TaskContext.get()
     first = context.partitionId() << _TASK_BITS if context is not None else 0
+    for table in tables:
+        yield table, first
+        first += len(table)
+
+
+def _windows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, int]]:
+    """Batches together, so that the blocks made of them are not too small, and the number of their first row."""
+    return _numbered(_large(batches))
+
+
+def _large(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         if len(batch):
             held.append(batch)
             size += batch.nbytes
-        if size >= _WINDOW_BYTES:
-            yield pa.Table.from_batches(held).combine_chunks(), first
-            first += sum(map(len, held))
+        if size >= WINDOW_BYTES:
+            yield pa.Table.from_batches(held).combine_chunks()
             held, size = [], 0
     if held:
-        yield pa.Table.from_batches(held).combine_chunks(), first
+        yield pa.Table.from_batches(held).combine_chunks()
 
 
 def _blocks(window: pa.Table, first: int, places: Places, sink: pa.NativeFile) -> _Blocks:
@@ -282,21 +326,48 @@ def _blocks(window: pa.Table, first: int, places: Places, sink: pa.NativeFile) -
     return made
 
 
-def places_of(rows: pa.Table, schema: TableSchema, count: int) -> Places:
-    """Which of so many places each row goes to; 0 if the writer is going to refuse the rows."""
-    options = TableOptions(schema.options)
-    partition, keys = schema.partition_fields, schema.select(schema.bucket_keys)
-    wanted = {*schema.partition_keys, *schema.bucket_keys}
-    given = {name: rows[name] for name in rows.column_names if name in wanted}
-    if not given:  # all rows have the same key, by default
-        return np.zeros(len(rows), np.int32)
+# -------------------------------------------------------------------------------------------------- where rows belong
+
+
+def fitting_keys(rows: pa.Table, schema: TableSchema, keys: Sequence[str]) -> pa.Table | None:
+    """The partition columns and some keys as the table has them; ``None`` if the writer is going to refuse the rows."""
+    names = list(dict.fromkeys([*schema.partition_keys, *keys]))
+    given = {name: rows[name] for name in rows.column_names if name in names}
     try:
-        fitting = conform(pa.table(given), [*partition, *(key for key in keys if key not in partition)], where="")
-        columns = [fitting[key.name] for key in keys]
-        place = bucket_of_rows(columns, [key.type for key in keys], options.bucket, options.bucket_function)
-        if partition:
-            columns = [fitting[field.name] for field in partition]
-            place = place + hash_rows(columns, [field.type for field in partition])  # wraps around, which is as good
-        return np.mod(place, np.int32(count))
+        return conform(pa.table(given), schema.select(names), where="") if given else None
     except LakebedError:
+        return None
+
+
+def partition_hashes(rows: pa.Table, schema: TableSchema) -> Places:
+    """The hash of each row's partition."""
+    fields = schema.partition_fields
+    if not fields:
         return np.zeros(len(rows), np.int32)
+    return hash_rows([rows[field.name] for field in fields], [field.type for field in fields])
+
+
+@dataclass(frozen=True, slots=True)
+class ByBucket:
+    """Rows of a table with a fixed number of buckets."""
+
+    schema: TableSchema
+
+    def __call__(self, rows: pa.Table, count: int) -> Places:
+        """Which of so many places each row goes to; 0 if the writer is going to refuse the rows."""
+        options, keys = TableOptions(self.schema.options), self.schema.select(self.schema.bucket_keys)
+        fitting = fitting_keys(rows, self.schema, self.schema.bucket_keys)
+        if fitting is None:
+            return np.zeros(len(rows), np.int32)
+        columns, types = [fitting[key.name] for key in keys], [key.type for key in keys]
+        try:
+            bucket = bucket_of_rows(columns, types, options.bucket, options.bucket_function)
+        except LakebedError:
+            return np.zeros(len(rows), np.int32)
+        return place_of(bucket, partition_hashes(fitting, self.schema), count)
+
+
+def place_of(bucket: Places, partition: Places, count: int) -> Places:
+    """The place of a bucket of a partition, by the partition's hash."""
+    place: Places = np.mod(bucket + partition, np.int32(count))  # the sum wraps around, which is as good
+    return place

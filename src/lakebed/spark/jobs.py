@@ -35,7 +35,7 @@ Watch = Callable[[int], None]
 
 # Errors that another attempt would meet again.
 _LASTING: Final = (DataError, OptionError, SchemaError, UnsupportedError)
-_OUR_ERROR: Final = re.compile(r"lakebed\.errors\.(\w+): ([^\n]+)")
+_OUR_ERROR: Final = re.compile(r"lakebed\.errors\.(\w+): ([^\n]+?)(?: SQLSTATE: \w+)?(?:\n|$)")
 _ROW_NUMBER: Final = re.compile(r"\brow \d+\b")
 _JOB_PART: Final = len("xxxxxxxx-xxxx-4xxx")
 _PATIENCE: Final = 10.0

@@ -40,12 +40,9 @@ MEMORY_VARIABLE: Final = "LAKEBED_DRIVER_MEMORY"
 _FRAMES: Final = ("pyspark.sql.dataframe", "pyspark.sql.classic.dataframe", "pyspark.sql.connect.dataframe")
 _GIB: Final = 1024**3
 _PACKAGES: Final = ("lakebed", "pyspark_lakebed")
-BATCH_ROWS: Final = 1024
 _BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
-_UNMEASURED: Final = {
-    _BATCH_BYTES: str(2**31 - 1),  # which Spark takes for no limit
-    "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
-}
+_BATCH_ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_NO_LIMIT: Final = str(2**31 - 1)
 _SMALL_KINDS: Final = frozenset(
     [
         "boolean",
@@ -200,12 +197,12 @@ def map_in_arrow(frame: DataFrame, kernel: Any, schema: Any) -> DataFrame:
 
 
 @contextlib.contextmanager
-def unmeasured_batches(frame: DataFrame) -> Iterator[None]:
-    """While this lasts, Spark hands the rows of such a frame to Python without weighing them.
+def unmeasured_batches(frame: DataFrame, rows: int) -> Iterator[None]:
+    """While this lasts, Spark hands the rows of such a frame to Python so many at a time, without weighing them.
 
     Spark 4.1 and later add up the bytes of all columns after every row, to end a batch at a limit; that takes as long as
-    everything else about it. Batches of :data:`BATCH_ROWS` rows need no such limit where rows are a few kilobytes, as rows
-    of numbers, times and texts are. Sessions whose user has set the limit, and frames with other columns, keep it.
+    everything else about it. A thousand rows need no such limit where a row is a few kilobytes, as rows of numbers, times
+    and texts are. Sessions whose user has set the limit, and frames with other columns, keep it.
     """
     spark = frame.sparkSession
     kinds = {kind.partition("(")[0] for _, kind in frame.dtypes}
@@ -216,10 +213,10 @@ def unmeasured_batches(frame: DataFrame) -> Iterator[None]:
         count, before = _lifted.get(spark, (0, {}))
         if not count:
             given = spark.conf.getAll
-            before = {name: given.get(name) for name in _UNMEASURED}
+            before = {name: given.get(name) for name in (_BATCH_BYTES, _BATCH_ROWS)}
             if before[_BATCH_BYTES] is None:
-                for name, value in _UNMEASURED.items():
-                    spark.conf.set(name, value)
+                spark.conf.set(_BATCH_BYTES, _NO_LIMIT)
+                spark.conf.set(_BATCH_ROWS, str(rows))
         _lifted[spark] = count + 1, before
     try:
         yield

@@ -21,7 +21,8 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceReader, InputPartition, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from lakebed.errors import CommitOutcomeUnknownError, DataError, LakebedError, unknown_name
+from lakebed.buckets.dynamic import has_dynamic_buckets
+from lakebed.errors import CommitOutcomeUnknownError, DataError, LakebedError, UnsupportedError, unknown_name
 from lakebed.format.manifest import NO_ENTRIES
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.spark_types import fields_from_spark
@@ -138,6 +139,11 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
         where = f"table {self._store.name}"
         check_existing(schema.options, where=where, writing=True)
         check_keyed(schema, where)
+        if has_dynamic_buckets(schema):
+            raise UnsupportedError(
+                f"{where} has dynamic buckets, which need a shuffle that Spark does not make for a data source; write the "
+                "frame with lake.table(...).write(frame), or with SQL"
+            )
         row_kind = self._mode.row_kind
         fields = fields_from_spark(frame)
         if row_kind is not None:

@@ -1,6 +1,6 @@
 """Rows of a Spark DataFrame into a table: append, upsert, overwrite.
 
-Columns are checked on the driver as any other data is (names, types, no unsafe cast), before a job runs. Then one shuffle
+Columns are cast as Spark's INSERT does and checked on the driver (names, types), before a job runs. Then one shuffle
 (:mod:`lakebed.spark.exchange`) takes the rows of each partition and bucket to one task, which sorts and writes them, and the driver makes one commit of what
 the tasks report. Tables without buckets need no shuffle unless they are partitioned; what is too little for a file of its own
 comes back to the driver, which writes one file of it. The order of rows within the frame is kept where it matters: of rows with
@@ -18,14 +18,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lakebed.buckets.dynamic import Spread, has_dynamic_buckets
 from lakebed.errors import LakebedError
+from lakebed.format.index_manifest import IndexEntry
 from lakebed.format.manifest import NO_ENTRIES
 from lakebed.format.schema import TableSchema
+from lakebed.format.snapshot import Snapshot
 from lakebed.format.spark_types import fields_from_spark
 from lakebed.format.types import field_to_arrow, quoted_name
 from lakebed.metadata.data_paths import data_file_paths
+from lakebed.metadata.hash_indexes import PartitionIndex, indexes_of
 from lakebed.metadata.store import TableStore
 from lakebed.operations.engine import NewFiles, WritePlan
 from lakebed.options import TableOptions
@@ -33,13 +39,28 @@ from lakebed.rows.conform import conform
 from lakebed.rows.data_file import FileLayout
 from lakebed.rows.keyed_write import KeyedWriter
 from lakebed.rows.write import AppendWriter
-from lakebed.spark.exchange import ORDER, LeftBlocks, joined, leave_blocks, local_folder, packed, received, to_owners
-from lakebed.spark.jobs import JobFiles, Outcome, run_here, run_job
+from lakebed.spark.casts import as_inserted
+from lakebed.spark.dynamic import BUCKET, Assigned, Assigning, BucketOwner, ByAssigner, ByGivenBucket
+from lakebed.spark.exchange import (
+    ORDER,
+    Block,
+    ByBucket,
+    Leaver,
+    joined,
+    local_folder,
+    received,
+    run_over,
+    to_owners,
+)
+from lakebed.spark.jobs import JobFiles, Outcome, run_job
 from lakebed.spark.session import unmeasured_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_LOCAL_BATCH: Final = 8192
+_SHUFFLED_BATCH: Final = 1024
+"""Rows that Spark hands to Python at a time; with a shuffle, blocks come by as many, which must fit into memory too."""
 _TOO_LARGE: Final = ("OversizedAllocation", "OutOfMemory")
 """What Spark says when a thousand rows were more than fits one batch: texts of megabytes."""
 
@@ -49,6 +70,7 @@ SMALL_BYTES: Final = 1024 * 1024
 
 def write_frame(plan: WritePlan, frame: DataFrame) -> NewFiles:
     """Write the rows of a frame as new files; if that fails, nothing is left of them."""
+    frame = as_inserted(frame, plan.schema, f"table {plan.store.name}")
     check_columns(plan, frame.schema)
     files = JobFiles.new()
     task = _WriteTask.of(plan, files)
@@ -57,20 +79,28 @@ def write_frame(plan: WritePlan, frame: DataFrame) -> NewFiles:
         parts: list[_Written] = outcome.results
         data = pa.concat_tables([NO_ENTRIES, *(part.data for part in parts), *_gathered(task, parts)])
         changelog = pa.concat_tables([NO_ENTRIES, *(part.changelog for part in parts)])
+        index = tuple(entry for part in parts for entry in part.index)
         if outcome.repeated:
             kept = [*data["file_name"].to_pylist(), *changelog["file_name"].to_pylist()]
-            files.remove(plan.store, plan.schema, keep=kept)
+            files.remove(plan.store, plan.schema, keep=[*kept, *(entry.file_name for entry in index)])
     except BaseException:
         files.remove(plan.store, plan.schema)
         raise
 
     def abort() -> None:
-        for entries in (data, changelog):
-            for path in data_file_paths(plan.store, plan.schema, entries):
-                with contextlib.suppress(LakebedError):
-                    plan.store.storage.delete(path)
+        paths = [data_file_paths(plan.store, plan.schema, entries) for entries in (data, changelog)]
+        for path in itertools.chain(*paths, (plan.store.paths.index(entry.file_name) for entry in index)):
+            with contextlib.suppress(LakebedError):
+                plan.store.storage.delete(path)
 
-    return NewFiles(data, changelog, abort)
+    return NewFiles(data, changelog, abort, index, _built_on(plan, task, data) if task.is_dynamic else {})
+
+
+def _built_on(plan: WritePlan, task: _WriteTask, data: pa.Table) -> dict[bytes, PartitionIndex]:
+    """The indexes of the partitions that were written to, by which buckets were chosen."""
+    indexes = indexes_of(plan.store, task.indexed)
+    none = PartitionIndex(0 if task.indexed is None else task.indexed.id)
+    return {partition: indexes.get(partition, none) for partition in pc.unique(data["partition"]).to_pylist()}
 
 
 def check_columns(plan: WritePlan, columns: Any) -> None:
@@ -85,7 +115,8 @@ def check_columns(plan: WritePlan, columns: Any) -> None:
     nothing = pa.schema(arrow).empty_table()
     layout = FileLayout(plan.store, plan.schema, TableOptions(plan.schema.options))
     if plan.schema.primary_keys:
-        KeyedWriter(layout, lambda _: {}).write(nothing, row_kind=plan.row_kind)
+        writer = KeyedWriter(layout, lambda _: {}, bucket_of=lambda rows: np.zeros(len(rows), np.int32))
+        writer.write(nothing, row_kind=plan.row_kind)
     else:
         AppendWriter(layout).write(nothing)
 
@@ -100,7 +131,10 @@ def _without_void(columns: Any) -> Any:
 
 def _run(frame: DataFrame, plan: WritePlan, task: _WriteTask) -> Outcome:
     try:
-        with local_folder(frame.sparkSession) as folder, unmeasured_batches(frame):
+        with (
+            local_folder(frame.sparkSession) as folder,
+            unmeasured_batches(frame, _SHUFFLED_BATCH if folder is None else _LOCAL_BATCH),
+        ):
             return _jobs(frame, plan.schema, task, folder)
     except Exception as error:
         if not any(sign in str(error) for sign in _TOO_LARGE):
@@ -113,16 +147,29 @@ def _run(frame: DataFrame, plan: WritePlan, task: _WriteTask) -> Outcome:
 def _jobs(frame: DataFrame, schema: TableSchema, task: _WriteTask, folder: str | None) -> Outcome:
     """Write the rows of a frame in tasks; each of them gets all rows of the buckets that it writes to."""
     spark = frame.sparkSession
+    places = _shuffle_partitions(spark)
+    if task.is_dynamic:
+        return _jobs_with_assigners(frame, task, places, folder)
     if TableOptions(schema.options).bucket <= 0:
         return run_job(_rebalanced(frame, schema), task)
-    places = _shuffle_partitions(spark)
     if folder is None:
-        return run_job(to_owners(frame, schema, places), task)
-    left = leave_blocks(frame, schema, places, folder).results
-    packs = packed(left, spark.sparkContext.defaultParallelism)
-    if len(packs) <= 1 and sum(blocks.sizes.sum() for blocks in left) < SMALL_BYTES:
-        return run_here(_WritePacks(task, packs), len(packs))
-    return run_job(spark.range(0, len(packs), 1, len(packs)), _WritePacks(task, packs))
+        return run_job(to_owners(frame, ByBucket(schema), places), task)
+    left = run_job(frame, Leaver(ByBucket(schema), places, folder)).results
+    return run_over(spark, left, task.write_blocks)
+
+
+def _jobs_with_assigners(frame: DataFrame, task: _WriteTask, places: int, folder: str | None) -> Outcome:
+    """The same for dynamic buckets: rows go to assigners first, and then to the owners of their buckets."""
+    spark, schema = frame.sparkSession, task.schema
+    parallelism = int(spark.sparkContext.defaultParallelism) if folder is not None else places
+    spread = Spread.of(TableOptions(schema.options), parallelism=parallelism)
+    assigning = Assigning(task.store, schema, spread, task.indexed)
+    if folder is None:
+        sent = to_owners(frame, ByAssigner(schema, spread), spread.channels)
+        return run_job(to_owners(sent, ByGivenBucket(schema), places, assigning), task)
+    left = run_job(frame, Leaver(ByAssigner(schema, spread), spread.channels, folder)).results
+    assigned = run_over(spark, left, Assigned(assigning, Leaver(ByGivenBucket(schema), places, folder))).results
+    return run_over(spark, assigned, task.write_blocks)
 
 
 def _rebalanced(frame: DataFrame, schema: TableSchema) -> DataFrame:
@@ -165,6 +212,7 @@ class _Written:
     data: pa.Table
     changelog: pa.Table
     rows: pa.Table | None = None
+    index: tuple[IndexEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +227,17 @@ class _WriteTask:
     sequences: Mapping[tuple[bytes, int], int]
     budget: int
     leaves_small: bool
+    indexed: Snapshot | None = None
+    """Where buckets are dynamic, the snapshot whose indexes count; ``None`` also where all that is there goes."""
+
+    @property
+    def is_dynamic(self) -> bool:
+        return has_dynamic_buckets(self.schema)
 
     @staticmethod
     def of(plan: WritePlan, files: JobFiles) -> _WriteTask:
         options = TableOptions(plan.schema.options)
+        grows = has_dynamic_buckets(plan.schema) and not plan.replaces
         return _WriteTask(
             plan.store,
             plan.schema,
@@ -191,7 +246,8 @@ class _WriteTask:
             plan.changelog,
             plan.next_sequences(None) if plan.schema.primary_keys else {},
             options.write_buffer_size,
-            options.bucket <= 0 and not plan.schema.partition_keys,
+            options.bucket <= 0 and not plan.schema.partition_keys and not plan.schema.primary_keys,
+            plan.store.snapshots.latest() if grows else None,
         )
 
     def layout(self) -> FileLayout:
@@ -207,19 +263,27 @@ class _WriteTask:
             if small is not None:
                 rows = conform(small, self.schema.fields, where=f"table {self.store.name}")
                 return _Written(NO_ENTRIES, NO_ENTRIES, rows)
-        if TableOptions(self.schema.options).bucket > 0:
-            return self.write(joined(received(batches), self.budget))
+        if TableOptions(self.schema.options).bucket > 0 or self.is_dynamic:
+            return self.write_blocks(received(batches))
         return self.write([pa.RecordBatchReader.from_batches(first.schema, batches)])
+
+    def write_blocks(self, blocks: Iterable[Block]) -> _Written:
+        """Write the rows of blocks, which are all rows of their buckets."""
+        return self.write(joined(blocks, self.budget))
 
     def write(self, parts: Iterable[pa.Table | pa.RecordBatchReader]) -> _Written:
         """Write rows: a stream of them, or tables with a column that tells their order."""
         writer = self._writer()
         try:
             if isinstance(writer, KeyedWriter):
+                owner = BucketOwner(self.store, self.schema, self.indexed) if self.is_dynamic else None
                 for part in parts:
-                    writer.write(part, row_kind=self.row_kind, order=ORDER)
+                    writer.write(part, row_kind=self.row_kind, order=ORDER, bucket=BUCKET if owner else None)
+                    if owner is not None:
+                        owner.take(part)
                 written = writer.finish()
-                return _Written(written.data, written.changelog)
+                index = () if owner is None else owner.write(self.layout())
+                return _Written(written.data, written.changelog, index=index)
             for part in parts:
                 ordered = isinstance(part, pa.Table)
                 writer.write(part.drop_columns(ORDER) if ordered else part)
@@ -241,19 +305,6 @@ class _WriteTask:
             budget=self.budget,
             spill_folder=folder,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _WritePacks:
-    """The kernel of a local session: numbers of packs of blocks in, files out."""
-
-    task: _WriteTask
-    packs: list[list[LeftBlocks]]
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> _Written | None:
-        numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
-        blocks = itertools.chain.from_iterable(left for number in numbers for left in self.packs[number])
-        return self.task.write(joined(blocks, self.task.budget)) if numbers else None
 
 
 def _up_to(limit: int, batches: Iterator[pa.RecordBatch]) -> tuple[pa.Table | None, Iterator[pa.RecordBatch]]:

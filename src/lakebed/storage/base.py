@@ -1,11 +1,12 @@
 """What a table needs of a storage, and nothing more.
 
-Paths are plain strings with ``/`` between names. Three ways to write, each with its own promise:
+Paths are plain strings with ``/`` between names. Four ways to write, each with its own promise:
 
 * ``write`` - a file with a name nobody else uses (manifests, lists); readers never look at it before it is complete.
 * ``create_exclusive`` - exactly one of many processes creates the name, readers see all of it or nothing
   (snapshots, schemas).
 * ``replace`` - the name exists before and after, readers see the old or the new content (hints).
+* ``append`` - readers see the old content and some or all of what follows it (sidecars, which may be wrong).
 
 A missing file is :class:`lakebed.errors.NotFoundError`; whatever the storage refuses is
 :class:`lakebed.errors.StorageError` with the path and the reason.
@@ -64,6 +65,12 @@ class Storage(Protocol):
 
     def replace(self, path: str, data: bytes, *, gap: bool = False) -> None:
         """Put new content under a name, atomically; with ``gap`` there may be none for a moment, where that is cheaper."""
+
+    def append(self, path: str, data: bytes) -> None:
+        """Add to the end of a file, making it and its folder, but no folder above that, if they are not there.
+
+        What several processes add at once may come in any order, but does not mix. A storage that cannot do this refuses.
+        """
 
     def delete(self, path: str) -> None:
         """Remove a file; an absent one is fine."""

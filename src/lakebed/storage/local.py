@@ -132,6 +132,17 @@ class LocalStorage:
                     Path(temporary).unlink()
                 raise
 
+    def append(self, path: str, data: bytes) -> None:
+        with explained("write", path):
+            try:
+                file = open(path, "ab", buffering=0)  # noqa: PTH123, SIM115 - closed below; one write, so nothing mixes
+            except FileNotFoundError:
+                with contextlib.suppress(FileExistsError):
+                    Path(path).parent.mkdir()
+                file = open(path, "ab", buffering=0)  # noqa: PTH123, SIM115
+            with file:
+                file.write(data)
+
     def delete(self, path: str) -> None:
         with contextlib.suppress(NotFoundError), explained("delete", path):
             Path(path).unlink()

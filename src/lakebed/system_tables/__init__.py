@@ -16,8 +16,19 @@ from lakebed.format.types import field_from_arrow
 from lakebed.metadata.store import TableStore
 from lakebed.operations.interval import INCREMENTAL_OPTIONS
 from lakebed.rows.where import parse_where
+from lakebed.scan import find_snapshot, version_of_options
 from lakebed.system_tables.files import buckets, file_key_ranges, files, manifests, partitions, table_indexes
-from lakebed.system_tables.history import aggregation_fields, branches, consumers, options, schemas, snapshots, tags
+from lakebed.system_tables.history import (
+    aggregation_fields,
+    branches,
+    consumers,
+    options,
+    schemas,
+    snapshots,
+    statistics,
+    tags,
+)
+from lakebed.system_tables.pinned import pinned
 from lakebed.system_tables.rows import audit_log, read_optimised
 
 SYSTEM_TABLES: Final[Mapping[str, Callable[[TableStore], pa.Table]]] = {
@@ -32,12 +43,18 @@ SYSTEM_TABLES: Final[Mapping[str, Callable[[TableStore], pa.Table]]] = {
     "tags": tags,
     "branches": branches,
     "consumers": consumers,
+    "statistics": statistics,
     "table_indexes": table_indexes,
     "aggregation_fields": aggregation_fields,
     "audit_log": audit_log,
     "ro": read_optimised,
 }
 """Every system table by its name after the ``$``."""
+
+VERSIONED: Final = frozenset(
+    {"files", "file_key_ranges", "manifests", "partitions", "buckets", "statistics", "table_indexes", "audit_log", "ro"}
+)
+"""Those that tell of one version of the table, the latest unless another is asked for."""
 
 
 class SystemTable:
@@ -59,9 +76,32 @@ class SystemTable:
     def name(self) -> str:
         return f"{self._store.name}${self._kind}"
 
-    def scan(self, columns: Sequence[str] | None = None, where: str | None = None) -> SystemScan:
-        """Describe a read; nothing is read until the scan is asked for rows."""
-        return SystemScan(self._store, self._kind, columns, where)
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        version: int | str | None = None,
+        timestamp: Any = None,
+        tag: str | None = None,
+    ) -> SystemScan:
+        """Describe a read; nothing is read until the scan is asked for rows.
+
+        Tables about the files and rows of a version (``VERSIONED``) can be read as of an earlier one: ``version`` is a
+        snapshot id or a tag, ``timestamp`` epoch milliseconds, a datetime or ISO text.
+        """
+        asked = version is not None or timestamp is not None or tag is not None
+        if asked and self._kind not in VERSIONED:
+            raise UnsupportedError(
+                f"{self.name} tells of the whole history, so it has no versions; read it without one. "
+                f"Versions have ${', $'.join(sorted(VERSIONED))}"
+            )
+        if not asked and self._kind in VERSIONED:
+            version, timestamp, tag = version_of_options(self._store.schema().options)
+        if version is None and timestamp is None and tag is None:
+            return SystemScan(self._store, self._kind, columns, where)
+        snapshot = find_snapshot(self._store, version=version, timestamp=timestamp, tag=tag)
+        return SystemScan(pinned(self._store, snapshot), self._kind, columns, where)
 
     def __repr__(self) -> str:
         return f"<SystemTable {self.name}>"

@@ -1,4 +1,4 @@
-"""What a table was and is set to be: snapshots, schemas, options, tags, branches, consumers, aggregates."""
+"""What a table was and is set to be: snapshots, schemas, options, tags, branches, consumers, statistics, aggregates."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lakebed.format.paths import BRANCH_PREFIX
 from lakebed.format.snapshot import load_json_object
+from lakebed.format.statistics import columns_to_json, statistics_from_json
 from lakebed.format.types import field_to_json
 from lakebed.metadata.consumers import list_consumers
 from lakebed.metadata.store import TableStore
@@ -146,6 +147,30 @@ def consumers(store: TableStore) -> pa.Table:
     """``$consumers``: the readers that noted how far they are."""
     rows = [{"consumer_id": name, "next_snapshot_id": number} for name, number in list_consumers(store).items()]
     return make_table({"consumer_id": pa.string(), "next_snapshot_id": pa.int64()}, rows)
+
+
+def statistics(store: TableStore) -> pa.Table:
+    """``$statistics``: what the last ANALYZE found, as far as the latest snapshot still refers to it; at most one row."""
+    fields = {
+        "snapshot_id": pa.int64(),
+        "schema_id": pa.int64(),
+        "mergedRecordCount": pa.int64(),
+        "mergedRecordSize": pa.int64(),
+        "colstat": pa.string(),
+    }
+    latest = store.snapshots.latest()
+    if latest is None or latest.statistics is None:
+        return make_table(fields, [])
+    path = f"{store.paths.statistics}/{latest.statistics}"
+    found = statistics_from_json(store.storage.read(path), where=path)
+    row = {
+        "snapshot_id": found.snapshot_id,
+        "schema_id": found.schema_id,
+        "mergedRecordCount": found.record_count,
+        "mergedRecordSize": found.byte_count,
+        "colstat": columns_to_json(found.columns),
+    }
+    return make_table(fields, [row])
 
 
 def aggregation_fields(store: TableStore) -> pa.Table:

@@ -3,6 +3,7 @@ package lakebed;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.lang.reflect.Constructor;
+import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.math.BigDecimal;
 import java.util.ArrayList;
@@ -11,28 +12,39 @@ import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.analysis.AssignmentUtils;
+import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
+import org.apache.spark.sql.catalyst.analysis.TableOutputResolver;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.AnalyzeColumn;
+import org.apache.spark.sql.catalyst.plans.logical.AnalyzeTable;
+import org.apache.spark.sql.catalyst.plans.logical.AnalyzeTables;
 import org.apache.spark.sql.catalyst.plans.logical.AppendData;
 import org.apache.spark.sql.catalyst.plans.logical.DeleteFromTable;
+import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
+import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.GeneralScalarExpression;
 import org.apache.spark.sql.connector.expressions.Literal;
@@ -57,6 +69,7 @@ import org.apache.spark.sql.types.ShortType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Function1;
 import scala.Option;
@@ -268,8 +281,17 @@ public final class Bridge {
       if (plan instanceof MergeIntoTable || plan instanceof UpdateTable || plan instanceof DeleteFromTable) {
         return changeOfRows((LogicalPlan) plan);
       }
+      if (plan instanceof AnalyzeTable || plan instanceof AnalyzeColumn) {
+        return analysis((LogicalPlan) plan);
+      }
+      if (plan instanceof AnalyzeTables) {
+        throw new Failure("ANALYZE TABLES is not supported by Lakebed; write ANALYZE TABLE for each table", "UnsupportedError");
+      }
       if (plan instanceof V2WriteCommand) {
-        return dynamicOverwrite(plan);
+        return namedColumns(dynamicOverwrite(plan));
+      }
+      if (plan.getClass().getSimpleName().equals("AddCheckConstraint")) {
+        return plan; // it names its table by a scan, which Spark must find
       }
       return plan.transform(new ScanToPlan());
     }
@@ -289,6 +311,51 @@ public final class Bridge {
     if (!(relation.table() instanceof Function) || plan instanceof DeleteFromTable && byCondition(plan, relation)) {
       return plan;
     }
+    checkAssignments(plan, relation);
+    return asWrite(plan, relation);
+  }
+
+  /** Refuses what cannot be assigned here, where nothing stands between Spark and its own error. */
+  private static void checkAssignments(LogicalPlan plan, DataSourceV2Relation relation) {
+    try {
+      if (plan instanceof UpdateTable) {
+        aligned("Update", relation.output(), ((UpdateTable) plan).assignments());
+      } else if (plan instanceof MergeIntoTable) {
+        MergeIntoTable merge = (MergeIntoTable) plan;
+        checkActions(merge.matchedActions(), relation);
+        checkActions(merge.notMatchedActions(), relation);
+        checkActions(merge.notMatchedBySourceActions(), relation);
+      }
+    } catch (Throwable error) {
+      Platform.throwException(error);
+    }
+  }
+
+  private static void checkActions(Seq actions, DataSourceV2Relation relation) throws Throwable {
+    for (int i = 0; i < actions.size(); i++) {
+      if (actions.apply(i) instanceof UpdateAction) {
+        aligned("Update", relation.output(), ((UpdateAction) actions.apply(i)).assignments());
+      } else if (actions.apply(i) instanceof InsertAction) {
+        aligned("Insert", relation.output(), ((InsertAction) actions.apply(i)).assignments());
+      }
+    }
+  }
+
+  /** ANALYZE, which Spark itself knows for tables of its own catalog only. */
+  private static TreeNode analysis(LogicalPlan plan) {
+    Object target = plan.children().apply(0);
+    if (!(target instanceof ResolvedTable) || !(((ResolvedTable) target).table() instanceof Function)) {
+      return plan;
+    }
+    ResolvedTable resolved = (ResolvedTable) target;
+    return asWrite(
+        plan,
+        DataSourceV2Relation.create(
+            resolved.table(), Option.apply(resolved.catalog()), Option.apply(resolved.identifier())));
+  }
+
+  /** A write of no rows to a table, in which Python does what a plan says. */
+  private static TreeNode asWrite(LogicalPlan plan, DataSourceV2Relation relation) {
     Object write = ((Function) relation.table()).apply(plan);
     Object nothing =
         made(LocalRelation.class, new Object[] {relation.output(), Nil$.MODULE$, Boolean.FALSE, Option.empty()});
@@ -324,21 +391,112 @@ public final class Bridge {
             Boolean.valueOf(command.isByName()), command.write(), Option.apply(command.query())});
   }
 
+  /** Rows for a table that takes any columns: those that came by position get the table's names, extra ones keep theirs. */
+  private static TreeNode namedColumns(TreeNode plan) {
+    V2WriteCommand command = (V2WriteCommand) plan;
+    if (command.isByName() || !(command.table() instanceof DataSourceV2Relation)) {
+      return plan;
+    }
+    DataSourceV2Relation relation = (DataSourceV2Relation) command.table();
+    if (!(relation.table() instanceof Function)
+        || !relation.table().capabilities().contains(TableCapability.ACCEPT_ANY_SCHEMA)) {
+      return plan;
+    }
+    if (plan instanceof AppendData && ((AppendData) plan).analyzedQuery().isDefined()) {
+      AppendData append = (AppendData) plan;
+      Option query = Option.apply(byPosition(relation, (LogicalPlan) append.analyzedQuery().get()));
+      return (TreeNode) made(
+          AppendData.class,
+          new Object[] {relation, append.query(), append.writeOptions(), Boolean.TRUE, append.write(), query});
+    }
+    if (plan instanceof OverwriteByExpression && ((OverwriteByExpression) plan).analyzedQuery().isDefined()) {
+      OverwriteByExpression over = (OverwriteByExpression) plan;
+      Option query = Option.apply(byPosition(relation, (LogicalPlan) over.analyzedQuery().get()));
+      return (TreeNode) made(
+          OverwriteByExpression.class,
+          new Object[] {relation, over.deleteExpr(), over.query(), over.writeOptions(), Boolean.TRUE, over.write(), query});
+    }
+    return plan;
+  }
+
+  private static LogicalPlan byPosition(DataSourceV2Relation relation, LogicalPlan query) {
+    Seq wanted = relation.output();
+    Seq given = query.output();
+    if (given.size() < wanted.size()) {
+      throw new Failure(
+          "table " + relation.table().name() + " has " + wanted.size() + " columns, and the rows have " + given.size()
+              + "; name the columns, or write INSERT INTO ... BY NAME",
+          "DataError");
+    }
+    ArrayBuffer columns = new ArrayBuffer();
+    for (int i = 0; i < given.size(); i++) {
+      Attribute column = (Attribute) given.apply(i);
+      String name = i < wanted.size() ? ((Attribute) wanted.apply(i)).name() : column.name();
+      columns.addOne(
+          new Alias(column, name, NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$, Option.empty(),
+              (Seq) Nil$.MODULE$));
+    }
+    return new Project((Seq) columns.toSeq(), query);
+  }
+
+  /** Values for all columns of a table out of those that an UPDATE or an INSERT of a MERGE sets, as Spark does it. */
+  public static Object aligned(String verb, Seq columns, Seq assignments) throws Throwable {
+    return called(AssignmentUtils.class, "align" + verb + "Assignments", new Object[] {columns, assignments});
+  }
+
+  /** The rows of a frame as a table takes them: by name, with the casts, the defaults and the errors of Spark. */
+  public LogicalPlan fitted(String table, StructType schema, Dataset frame, SQLConf conf) throws Throwable {
+    return (LogicalPlan) called(
+        TableOutputResolver.class,
+        "resolveOutputColumns",
+        new Object[] {table, DataTypeUtils.toAttributes(schema), frame.queryExecution().analyzed(), Boolean.TRUE, conf,
+            fillsUp()});
+  }
+
+  /** What says that columns without data get their defaults: a flag before Spark 4.2. */
+  private static Object fillsUp() throws ReflectiveOperationException {
+    try {
+      Class modes =
+          Thread.currentThread().getContextClassLoader().loadClass(TableOutputResolver.class.getName() + "$DefaultValueFillMode$");
+      return modes.getMethod("FILL", new Class[0]).invoke(modes.getField("MODULE$").get(null), new Object[0]);
+    } catch (ClassNotFoundException older) {
+      return Boolean.TRUE;
+    }
+  }
+
+  /** What a method gives that has grown flags from version to version; those that are not given are false. */
+  private static Object called(Class type, String name, Object[] given) throws Throwable {
+    Method[] methods = type.getMethods();
+    for (int i = 0; i < methods.length; i++) {
+      if (methods[i].getName().equals(name)) {
+        try {
+          return methods[i].invoke(null, filled(methods[i].getParameterTypes(), given));
+        } catch (InvocationTargetException error) {
+          throw error.getCause();
+        }
+      }
+    }
+    throw new NoSuchMethodException(name);
+  }
+
   /** A node of a class whose constructor has grown flags from version to version; those that are not given are false. */
   private static Object made(Class type, Object[] given) {
     Constructor constructor = type.getConstructors()[0];
-    Class[] types = constructor.getParameterTypes();
+    try {
+      return constructor.newInstance(filled(constructor.getParameterTypes(), given));
+    } catch (ReflectiveOperationException error) {
+      throw new IllegalStateException("cannot make a " + type.getName(), error);
+    }
+  }
+
+  private static Object[] filled(Class[] types, Object[] given) {
     Object[] arguments = new Object[types.length];
     int next = 0;
     for (int i = 0; i < types.length; i++) {
       boolean fits = next < given.length && (types[i].isInstance(given[next]) || isFlag(types[i], given[next]));
       arguments[i] = fits ? given[next++] : Boolean.FALSE;
     }
-    try {
-      return constructor.newInstance(arguments);
-    } catch (ReflectiveOperationException error) {
-      throw new IllegalStateException("cannot make a " + type.getName(), error);
-    }
+    return arguments;
   }
 
   private static boolean isFlag(Class type, Object value) {

@@ -9,6 +9,7 @@ to be attached again.
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from lakebed.errors import AlreadyExistsError, LakebedError, OptionError, UnsupportedError
@@ -25,6 +26,7 @@ _FUNCTIONS: Final = {
     "paimon_incremental_between_timestamp": "incremental-between-timestamp",
     "paimon_incremental_to_auto_tag": "incremental-to-auto-tag",
 }
+_OLDEST: Final = (4, 1)
 _TAKEN: Final = ("spark_catalog", "system", "session", "builtin")
 
 
@@ -37,6 +39,7 @@ def attach(spark: SparkSession, name: str, lake: Warehouse) -> Jvm:
         )
     if not name.isidentifier() or name in _TAKEN:
         raise OptionError(f"{name!r} cannot be the name of a catalog; connect(..., name=...) takes a plain word")
+    _check_version(spark.version)
     jvm, catalogs = _probed(spark)
     current = catalogs.get(name)
     made = Catalog(jvm, name, lake)
@@ -58,6 +61,17 @@ def attach(spark: SparkSession, name: str, lake: Warehouse) -> Jvm:
         jvm.bridge.registerFunction(jvm.session_state, function, option)
     catalogs.put(name, made)
     return jvm
+
+
+def _check_version(version: str) -> None:
+    """Refuse a Spark whose catalogs lack what ours is made of; of one that is newer than we know, the probe tells."""
+    found = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+    if found < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise UnsupportedError(
+            f"Lakebed is a catalog of Spark {oldest} and later, and this is Spark {version}; install a newer pyspark, or read "
+            "and write tables with lake.table(...)"
+        )
 
 
 def _probed(spark: SparkSession) -> tuple[Jvm, Any]:

@@ -9,7 +9,8 @@ from typing import Any, Final
 from lakebed.errors import OptionError, UnsupportedError
 from lakebed.format.types import Atomic, Field
 from lakebed.spark.catalog.jvm import Jvm
-from lakebed.spark.catalog.procedures import Call, find_procedure
+from lakebed.spark.catalog.procedure import Call
+from lakebed.spark.catalog.procedures import find_procedure
 from lakebed.spark.catalog.proxy import Proxy
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."

@@ -12,6 +12,7 @@ from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, Unsu
 from lakebed.spark.catalog.calls import ProcedureProxy
 from lakebed.spark.catalog.ddl import changes, definition
 from lakebed.spark.catalog.jvm import Jvm
+from lakebed.spark.catalog.merge_schema import MERGE_SCHEMA
 from lakebed.spark.catalog.names import (
     database_of,
     no_such_namespace,
@@ -26,8 +27,8 @@ from lakebed.spark.catalog.tables import SCAN_OPTIONS, SystemTableProxy, TablePr
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _PROCEDURES: Final = "sys"
 _DEFAULT_DATABASE: Final = "default"
-# Options that say which columns a table has: Spark gives them when it loads the table (since 4.3).
-_STATE_OPTIONS: Final = ("branch", *(f"scan.{name}" for name in SCAN_OPTIONS))
+# Options that say which columns a table has, or takes: Spark gives them when it loads the table (since 4.3).
+_STATE_OPTIONS: Final = ("branch", MERGE_SCHEMA, *(f"scan.{name}" for name in SCAN_OPTIONS))
 _CAPABILITIES: Final = ("SUPPORT_COLUMN_DEFAULT_VALUE",)
 
 
@@ -63,6 +64,7 @@ class Catalog(
         _CATALOG + "TableCatalog",
         _CATALOG + "SupportsNamespaces",
         _CATALOG + "ProcedureCatalog",
+        _CATALOG + "FunctionCatalog",
     ),
 ):
     """A lake, as a catalog of Spark."""
@@ -112,6 +114,10 @@ class Catalog(
         return self._jvm.map({"location": location, **self._lake.database_properties(name)})
 
     def createNamespace(self, namespace: Any, properties: Any) -> None:  # noqa: N802 - Java's name
+        if len(namespace) != 1:
+            raise UnsupportedError(
+                f"database {'.'.join(namespace)!r}: databases do not lie in others; give it one name"
+            )
         name = database_of(self._jvm, namespace)
         given = {str(key): str(value) for key, value in dict(properties).items() if key != "owner"}
         if "location" in given:
@@ -172,21 +178,19 @@ class Catalog(
         try:
             table = self._lake.table(name, options=options)
         except NotFoundError:
-            if self._has_base(name):
+            if self._has_base(name):  # then a branch or system table is not there
                 raise
             raise no_such_table(self._jvm, ident) from None
         if not _is_table(table):
-            if travel:
-                raise UnsupportedError(f"{name} is a system table, which has no versions; leave out AS OF")
-            return SystemTableProxy(self._jvm, title, table)
+            return SystemTableProxy(self._jvm, title, table, travel)
         return TableProxy(
             self._jvm, title, table, lambda more: self._lake.table(name, options={**options, **more}), travel
         )
 
     def _has_base(self, name: str) -> bool:
-        """Whether it is only a branch or system table of a table that is not there."""
+        """Whether there is the table that a name with or without branch and system table starts with."""
         try:
-            return "$" in name and self._lake.table(name.partition("$")[0]) is not None
+            return self._lake.table(name.partition("$")[0]) is not None
         except LakebedError:
             return False
 
@@ -271,11 +275,21 @@ class Catalog(
     def loadChangelog(self, ident: Any, *_more: Any) -> Any:  # noqa: N802 - Java's name
         raise UnsupportedError(f"changes of {table_name(ident)} are read with paimon_incremental_query")
 
-    # -------------------------------------------------------------------------------------------- procedures
+    # ------------------------------------------------------------------------------- functions and procedures
+
+    def listFunctions(self, _namespace: Any) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.array(self._jvm.connector.catalog.Identifier, [])
+
+    def loadFunction(self, ident: Any) -> Any:  # noqa: N802 - Java's name
+        """There are none: Spark tells of an unknown function then, and of those with a similar name."""
+        raise JavaThrow(self._jvm.sql.catalyst.analysis.NoSuchFunctionException(ident))
+
+    def functionExists(self, _ident: Any) -> bool:  # noqa: N802 - Java's name
+        return False
 
     def listProcedures(self, namespace: Any) -> Any:  # noqa: N802 - Java's name
         identifiers = self._jvm.connector.catalog.Identifier
-        names = PROCEDURES if list(namespace) in ([], [_PROCEDURES]) else ()
+        names = PROCEDURES if list(namespace) == [_PROCEDURES] or self.namespaceExists(namespace) else ()
         place = self._jvm.strings([_PROCEDURES])
         return self._jvm.array(identifiers, [identifiers.of(place, name) for name in names])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ _KEY_NAMES: Final = ("primary-key", "primary_key")
 _SPARKS_OWN: Final = frozenset(
     {"provider", "comment", "location", "owner", "external", "is_managed_location", "table_type", "collation"}
 )
+_REPLACING: Final = {"DeleteColumn", "AddColumn"}  # in one statement only REPLACE COLUMNS has both
 _OPTION_COPY: Final = "option."
 _STRING: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
@@ -45,6 +46,8 @@ def definition(jvm: Jvm, columns: Any, transforms: Iterable[Any], properties: Ma
         raise UnsupportedError(
             f"USING {provider}: tables of this catalog are Paimon tables; write USING paimon, or leave it out"
         )
+    if properties.get("external") == "true":
+        raise UnsupportedError("EXTERNAL: a table lies in the folder of its database; leave EXTERNAL out")
     if properties.get("location") is not None and properties.get("is_managed_location") != "true":
         raise UnsupportedError("LOCATION: a table lies in the folder of its database; leave LOCATION out")
     keys = [properties[name] for name in _KEY_NAMES if name in properties]
@@ -68,7 +71,7 @@ def definition(jvm: Jvm, columns: Any, transforms: Iterable[Any], properties: Ma
 def _partition_column(transform: Any) -> str:
     if transform.name() != "identity":
         raise UnsupportedError(
-            f"{transform.describe()}: tables are partitioned by columns as they are; for buckets set "
+            f"{transform.toString()}: tables are partitioned by columns as they are; for buckets set "
             "TBLPROPERTIES ('bucket' = 'n', 'bucket-key' = 'column')"
         )
     (name,) = _path(transform.references()[0])
@@ -90,9 +93,13 @@ def struct_fields(struct: Any) -> tuple[Field, ...]:
 # ------------------------------------------------------------------------------------------------------- changes
 
 
-def changes(jvm: Jvm, given: Iterable[Any], has_column: Callable[[tuple[str, ...]], bool]) -> list[change.Change]:
+def changes(jvm: Jvm, given: Sequence[Any], has_column: Callable[[tuple[str, ...]], bool]) -> list[change.Change]:
     """Spark's changes of a table as ours."""
     found: list[change.Change] = []
+    if len(given) > 1 and {item.getClass().getSimpleName() for item in given} == _REPLACING:
+        raise UnsupportedError(
+            "ALTER TABLE ... REPLACE COLUMNS would drop all columns with their values; add and drop columns one by one"
+        )
     for item in given:
         kind = item.getClass().getSimpleName()
         if kind == "DeleteColumn":
@@ -108,7 +115,7 @@ def changes(jvm: Jvm, given: Iterable[Any], has_column: Callable[[tuple[str, ...
 
 
 def _add(jvm: Jvm, item: Any) -> change.Change:
-    data_type = replace(_type(jvm, item.dataType()), nullable=bool(item.isNullable()))
+    data_type = replace(_type(jvm, item.dataType(), _path(item)), nullable=bool(item.isNullable()))
     default = item.defaultValue()
     position = None if item.position() is None else _position(item.position())
     text = None if default is None else _literal(default.getSql(), _path(item))
@@ -138,7 +145,9 @@ def _plain(name: str) -> str:
 _CHANGES: Final[Mapping[str, Callable[[Jvm, Any], change.Change]]] = {
     "AddColumn": _add,
     "RenameColumn": lambda _, item: change.RenameColumn(_path(item), item.newName()),
-    "UpdateColumnType": lambda jvm, item: change.UpdateColumnType(_path(item), _type(jvm, item.newDataType())),
+    "UpdateColumnType": lambda jvm, item: change.UpdateColumnType(
+        _path(item), _type(jvm, item.newDataType(), _path(item))
+    ),
     "UpdateColumnNullability": lambda _, item: change.UpdateColumnNullability(_path(item), bool(item.nullable())),
     "UpdateColumnComment": lambda _, item: change.UpdateColumnComment(_path(item), item.newComment()),
     "UpdateColumnPosition": lambda _, item: change.UpdateColumnPosition(_path(item), _position(item.position())),
@@ -154,8 +163,8 @@ def _path(item: Any) -> tuple[str, ...]:
     return tuple(item.fieldNames())
 
 
-def _type(jvm: Jvm, data_type: Any) -> DataType:
-    struct = jvm.sql.types.StructType().add("column", data_type)
+def _type(jvm: Jvm, data_type: Any, path: tuple[str, ...]) -> DataType:
+    struct = jvm.sql.types.StructType().add(path[-1], data_type)
     (column,) = struct_fields(struct)
     return column.type
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+from lakebed.options import find
 from lakebed.spark.catalog.jvm import Jvm
 from lakebed.spark.catalog.proxy import JavaThrow
 
@@ -47,9 +48,9 @@ def session_options(jvm: Jvm, catalog: str, name: str) -> dict[str, str]:
 
 
 def options_for(catalog: str, name: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings (without their prefix) that are for a table.
+    """The settings (without their prefix) that are for a table. What is no option at all is given for every table.
 
-    >>> options_for("lakebed", "db.t$snapshots", {"branch": "b", "lakebed.db.t.branch": "c", "lakebed.db.u.bucket": "2"})
+    >>> options_for("lakebed", "db.t$snapshots", {"branch": "b", "lakebed.db.t.branch": "c", "other.db.t.bucket": "2"})
     {'branch': 'c'}
     """
     database, _, rest = name.partition(".")
@@ -58,7 +59,7 @@ def options_for(catalog: str, name: str, settings: Mapping[str, str]) -> dict[st
     own: dict[str, str] = {}
     for key, value in settings.items():
         parts = key.split(".", 3)
-        if len(parts) < 4 or parts[0] not in {catalog, _ANY}:
+        if len(parts) < 4 or find(key) is not None or find(parts[3]) is None:
             common[key] = value
         elif all(part in {wanted, _ANY} for part, wanted in zip(parts[:3], place, strict=True)):
             own[parts[3]] = value

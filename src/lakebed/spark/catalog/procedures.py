@@ -5,55 +5,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import datetime as dt
+from collections.abc import Mapping
 from typing import Any, Final
 
 from lakebed.errors import LakebedError, NotFoundError, OptionError, UnsupportedError, unknown_name
-from lakebed.format.types import quoted_name
+from lakebed.spark.catalog.procedure import Call, Procedure, Rows, matches, partitions, where
 
-Rows = Iterable[Sequence[Any]]
-Given = Mapping[str, Any]
-"""The arguments by name; those that were left out are not in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call: the arguments, and how a table is opened by its name (with options)."""
-
-    given: Given
-    open: Callable[[str, Mapping[str, str]], Any]
-    databases: Callable[[], Mapping[str, Sequence[str]]]
-
-    def table(self, options: Mapping[str, str] | None = None) -> Any:
-        """The table that the argument ``table`` names."""
-        return self.open(self.given["table"], options or {})
-
-    def options(self) -> dict[str, str]:
-        """The argument ``options``: ``key=value,key=value``."""
-        return _pairs(self.given.get("options", ""), "options")
-
-    def some(self, **names: str) -> dict[str, Any]:
-        """Arguments that were given, under the names that the API has for them."""
-        return {ours: self.given[theirs] for ours, theirs in names.items() if theirs in self.given}
-
-    def refuse(self, *names: str) -> None:
-        """Refuse arguments that mean nothing here."""
-        for name in names:
-            if name in self.given:
-                raise UnsupportedError(f"argument {name} is not supported by Lakebed; leave it out")
-
-
-@dataclass(frozen=True, slots=True)
-class Procedure:
-    """Parameters (those that end with ``?`` may be left out), result columns, and what is done."""
-
-    parameters: Mapping[str, str]
-    results: Mapping[str, str]
-    run: Callable[[Call], Rows]
-
-
+_ALL: Final = 2**31 - 1
+_FAR_FUTURE: Final = 2**53  # epoch milliseconds: everything is older
 _DONE: Final = {"result": "boolean"}
 _ROLLED_BACK: Final = {"previous_snapshot_id": "long", "current_snapshot_id": "long"}
 
@@ -70,12 +30,7 @@ def _compact(call: Call) -> Rows:
     strategy = call.given.get("compact_strategy", "full").lower()
     if strategy not in {"full", "minor"}:
         raise OptionError(f"argument compact_strategy must be full or minor, not {strategy!r}")
-    if "partitions" in call.given and "where" in call.given:
-        raise OptionError("give either partitions or where, not both")
-    where = call.given.get("where")
-    if "partitions" in call.given:
-        where = _partitions_condition(call.given["partitions"])
-    call.table(call.options()).compact(full=strategy == "full", where=where)
+    call.table(call.options()).compact(full=strategy == "full", where=where(call))
     return [(True,)]
 
 
@@ -84,10 +39,10 @@ def _compact_database(call: Call) -> Rows:
     names = [
         f"{database}.{table}"
         for database, tables in call.databases().items()
-        if _matches(including, database)
+        if matches(including, database)
         for table in tables
-        if _matches(call.given.get("including_tables", ".*"), f"{database}.{table}")
-        and not _matches(call.given.get("excluding_tables", ""), f"{database}.{table}")
+        if matches(call.given.get("including_tables", ".*"), f"{database}.{table}")
+        and not matches(call.given.get("excluding_tables", ""), f"{database}.{table}")
     ]
     failed = []
     for name in names:
@@ -100,13 +55,6 @@ def _compact_database(call: Call) -> Rows:
     return [("Success",)]
 
 
-def _matches(pattern: str, name: str) -> bool:
-    try:
-        return re.fullmatch(pattern, name) is not None
-    except re.error as error:
-        raise OptionError(f"{pattern!r} is not a regular expression: {error}") from None
-
-
 def _compact_manifest(call: Call) -> Rows:
     call.refuse("manifest_sort_enabled", "manifest_sort_partition_field", "manifest_sort_max_rewrite_size")
     call.table(call.options()).compact_manifests(dry_run=call.given.get("dry_run", False))
@@ -116,6 +64,14 @@ def _compact_manifest(call: Call) -> Rows:
 def _create_tag(call: Call) -> Rows:
     call.table().create_tag(call.given["tag"], **call.some(snapshot="snapshot", time_retained="time_retained"))
     return [(True,)]
+
+
+def _create_tag_from_timestamp(call: Call) -> Rows:
+    made = call.table().create_tag_since(
+        call.given["tag"], call.given["timestamp"], **call.some(time_retained="time_retained")
+    )
+    snapshot = made.snapshot
+    return [(made.name, snapshot.id, snapshot.time_millis, snapshot.watermark)]
 
 
 def _replace_tag(call: Call) -> Rows:
@@ -186,6 +142,10 @@ def _rollback_to_timestamp(call: Call) -> Rows:
     return _rolled_back(call.table(), {"timestamp": call.given["timestamp"]})
 
 
+def _rollback_to_watermark(call: Call) -> Rows:
+    return _rolled_back(call.table(), {"watermark": call.given["watermark"]})
+
+
 def _rolled_back(table: Any, to: Mapping[str, Any]) -> Rows:
     before, _ = table.latest_snapshot(), table.rollback_to(**to)
     after = table.latest_snapshot()
@@ -220,6 +180,42 @@ def _remove_orphan_files(call: Call) -> Rows:
     return [(removal.count, removal.bytes)]
 
 
+def _remove_unexisting_files(call: Call) -> Rows:
+    missing = call.table().remove_missing_files(dry_run=call.given.get("dry_run", False))
+    return [(path,) for path in missing]
+
+
+def _repair_earliest_snapshot(call: Call) -> Rows:
+    wanted = call.given["snapshot_id"]
+    return [(call.table().repair_earliest_snapshot(wanted), wanted)]
+
+
+def _purge_files(call: Call) -> Rows:
+    """Leave nothing of a table but its schemas and an empty snapshot."""
+    table = call.table()
+    for branch in table.branches():
+        table.drop_branch(branch)
+    for tag in table.tags():
+        table.delete_tag(tag)
+    for consumer in table.consumers():
+        table.delete_consumer(consumer)
+    table.truncate()
+    if table.latest_snapshot() is not None:
+        table.expire_snapshots(retain_max=1, retain_min=1, older_than=_FAR_FUTURE, max_deletes=_ALL)
+    table.remove_orphan_files(older_than=dt.timedelta(0), dry_run=False)
+    return [("Success",)]
+
+
+def _rescale(call: Call) -> Rows:
+    call.table().rescale(call.given.get("bucket_num"), where=where(call))
+    return [(True,)]
+
+
+def _mark_partition_done(call: Call) -> Rows:
+    call.table().mark_partitions_done(partitions(call.given["partitions"]))
+    return [(True,)]
+
+
 def _reset_consumer(call: Call) -> Rows:
     table, name = call.table(), call.given["consumerId"]
     if "nextSnapshotId" in call.given:
@@ -234,7 +230,7 @@ def _clear_consumers(call: Call) -> Rows:
     including = call.given.get("includingConsumers", ".*")
     excluding = call.given.get("excludingConsumers", "")
     for name in table.consumers():
-        if _matches(including, name) and not _matches(excluding, name):
+        if matches(including, name) and not matches(excluding, name):
             table.delete_consumer(name)
     return [(True,)]
 
@@ -286,6 +282,11 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
     "create_tag": Procedure(
         {"table": "string", "tag": "string", "snapshot?": "long", "time_retained?": "string"}, _DONE, _create_tag
     ),
+    "create_tag_from_timestamp": Procedure(
+        {"table": "string", "tag": "string", "timestamp": "long", "time_retained?": "string"},
+        {"tagName": "string", "snapshot": "long", "commit_time": "long", "watermark": "long"},
+        _create_tag_from_timestamp,
+    ),
     "delete_branch": Procedure({"table": "string", "branch": "string"}, _DONE, _delete_branch),
     "delete_tag": Procedure({"table": "string", "tag": "string"}, _DONE, _delete_tag),
     "expire_partitions": Procedure(
@@ -315,9 +316,11 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
     ),
     "expire_tags": Procedure({"table": "string", "older_than?": "string"}, {"expired_tags": "string"}, _expire_tags),
     "fast_forward": Procedure({"table": "string", "branch": "string"}, _DONE, _fast_forward),
+    "mark_partition_done": Procedure({"table": "string", "partitions": "string"}, _DONE, _mark_partition_done),
     "merge_branch": Procedure(
         {"table": "string", "source_branch": "string", "target_branch?": "string"}, _DONE, _merge_branch
     ),
+    "purge_files": Procedure({"table": "string"}, {"result": "string"}, _purge_files),
     "remove_orphan_files": Procedure(
         {
             "table": "string",
@@ -329,12 +332,25 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
         {"deletedFileCount": "long", "deletedFileTotalLenInBytes": "long"},
         _remove_orphan_files,
     ),
+    "remove_unexisting_files": Procedure(
+        {"table": "string", "dry_run?": "boolean", "parallelism?": "integer"},
+        {"fileName": "string"},
+        _remove_unexisting_files,
+    ),
     "rename_branch": Procedure(
         {"table": "string", "from_branch": "string", "to_branch": "string"}, _DONE, _rename_branch
     ),
     "rename_tag": Procedure({"table": "string", "tag": "string", "target_tag": "string"}, _DONE, _rename_tag),
+    "repair_earliest_snapshot": Procedure(
+        {"table": "string", "snapshot_id": "long"},
+        {"previous_earliest_snapshot_id": "long", "current_earliest_snapshot_id": "long"},
+        _repair_earliest_snapshot,
+    ),
     "replace_tag": Procedure(
         {"table": "string", "tag": "string", "snapshot?": "long", "time_retained?": "string"}, _DONE, _replace_tag
+    ),
+    "rescale": Procedure(
+        {"table": "string", "bucket_num?": "integer", "partitions?": "string", "where?": "string"}, _DONE, _rescale
     ),
     "reset_consumer": Procedure(
         {"table": "string", "consumerId": "string", "nextSnapshotId?": "long"}, _DONE, _reset_consumer
@@ -343,35 +359,9 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
         {"table": "string", "version?": "string", "snapshot?": "long", "tag?": "string"}, _ROLLED_BACK, _rollback
     ),
     "rollback_to_timestamp": Procedure({"table": "string", "timestamp": "long"}, _ROLLED_BACK, _rollback_to_timestamp),
+    "rollback_to_watermark": Procedure({"table": "string", "watermark": "long"}, _ROLLED_BACK, _rollback_to_watermark),
 }
 """Every procedure by its name in the namespace ``sys``."""
-
-
-# ------------------------------------------------------------------------------------------------------ arguments
-
-
-def _pairs(text: str, what: str) -> dict[str, str]:
-    """``a=1,b=2`` as a dict."""
-    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
-    if not all(equals for _, equals, _ in pairs):
-        raise OptionError(f"argument {what} must be like key=value,key=value, not {text!r}")
-    return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-def _partitions_condition(text: str) -> str:
-    """``dt=1,hh=2;dt=3`` as a SQL condition.
-
-    >>> _partitions_condition("dt=2024,hh=1;dt=2025")
-    "(dt = '2024' AND hh = '1') OR (dt = '2025')"
-    """
-    specs = [_pairs(part, "partitions") for part in text.split(";") if part.strip()]
-    if not specs:
-        raise OptionError("argument partitions names no partition; leave it out for all")
-    conditions = []
-    for spec in specs:
-        parts = [f"{quoted_name(name)} = '{value.replace(chr(39), chr(39) * 2)}'" for name, value in spec.items()]
-        conditions.append(f"({' AND '.join(parts)})")
-    return " OR ".join(conditions)
 
 
 def find_procedure(name: str) -> Procedure:

@@ -6,6 +6,7 @@ What a proxy raises on purpose becomes an exception of Spark with the same sente
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import wraps
 from types import FunctionType
@@ -15,6 +16,7 @@ import lakebed.errors
 from lakebed.errors import LakebedError
 from lakebed.spark.catalog.jvm import Jvm
 
+_LOG: Final = logging.getLogger("lakebed")
 _FAILURE: Final = "lakebed.Bridge$Failure"
 
 
@@ -72,14 +74,33 @@ def _translated(method: Callable[..., Any]) -> Callable[..., Any]:
         except CapturedException as error:  # Spark's own, on its way back
             if error._origin is None:  # noqa: SLF001 - no public way
                 raise
-            exception = error._origin  # noqa: SLF001 - no public way
+            exception = _unchecked(self._jvm, error._origin)  # noqa: SLF001 - no public way
         except LakebedError as error:
             exception = self._jvm.bridge.failure(str(error), type(error).__name__)
+        except Py4JJavaError as error:  # an exception of the JVM that nobody foresaw
+            exception = error.java_exception
+        except Exception as error:  # noqa: BLE001 - whatever it is, users get a sentence and the log the trace
+            _LOG.exception("an error inside of Lakebed")
+            told = f"an error inside of Lakebed, {type(error).__name__}: {_line(error)}; please report it"
+            exception = self._jvm.bridge.failure(told, LakebedError.__name__)
         meant = Py4JJavaError("", exception)
         setattr(meant, MEANT, True)
         raise meant
 
     return run
+
+
+def _unchecked(jvm: Jvm, exception: Any) -> Any:
+    """An exception that Java lets pass everywhere: most methods declare none, and Py4J would wrap it in one of its own."""
+    from py4j.java_gateway import is_instance_of  # noqa: PLC0415 - Spark is optional
+
+    if is_instance_of(jvm.gateway, exception, "java.lang.RuntimeException"):
+        return exception
+    return jvm.bridge.failure(str(exception.getMessage()), LakebedError.__name__)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def own_error(error: BaseException) -> LakebedError | None:

@@ -77,17 +77,11 @@ class _Target:
         """Upsert and delete rows by the kind that stands with each."""
         self.table.write(frame, row_kind=_KIND)
 
-    def assigned(self, assignments: Any, rest: Callable[[Field], Column]) -> dict[str, Column]:
-        """The values of all columns: those of the assignments, and what ``rest`` says for the others."""
-        given = {}
-        for i in range(assignments.size()):
-            key = assignments.apply(i).key()
-            if key.getClass().getSimpleName() != "AttributeReference":
-                raise UnsupportedError(
-                    f"{key.sql()} is a part of a column, which cannot be set alone; set the whole column"
-                )
-            given[key.name()] = self.column(assignments.apply(i).value())
-        return {field.name: given.get(field.name, rest(field)) for field in self.schema.fields}
+    def assigned(self, verb: str, assignments: Any) -> dict[str, Column]:
+        """The values of all columns after an ``Update`` or ``Insert``, as Spark checks, casts and fills them up."""
+        aligned = self.jvm.bridge.aligned(verb, self.relation.output(), assignments)
+        each = [aligned.apply(i) for i in range(aligned.size())]
+        return {assignment.key().name(): self.column(assignment.value()) for assignment in each}
 
     def check_updatable(self, verb: str) -> None:
         engine = self.schema.options.get("merge-engine", "deduplicate")
@@ -106,10 +100,11 @@ def _update(target: _Target, plan: Any) -> None:
 
     target.check_updatable("UPDATE")
     hit = _condition(target, plan.condition())
-    values = target.assigned(plan.assignments(), lambda field: target.columns[field.name])
-    fixed = {plan.assignments().apply(i).key().name() for i in range(plan.assignments().size())}
+    values = target.assigned("Update", plan.assignments())
+    keys = [plan.assignments().apply(i).key() for i in range(plan.assignments().size())]
+    given = {key.references().toSeq().apply(0).name() for key in keys}
     for name in target.schema.primary_keys:
-        if name in fixed:
+        if name in given:
             raise UnsupportedError(
                 f"table {target.table.name}: {name!r} is part of the primary key, which UPDATE cannot change; "
                 "delete the rows and insert new ones"
@@ -218,8 +213,6 @@ def _rewrite(target: _Target, source: DataFrame, on: Column, actions: _Actions) 
 
 
 def _actions(target: _Target, clauses: Any) -> list[_Action]:
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
-
     found = []
     for i in range(clauses.size()):
         clause = clauses.apply(i)
@@ -229,10 +222,10 @@ def _actions(target: _Target, clauses: Any) -> list[_Action]:
             kind, values = _DELETE, dict(target.columns)
         elif name == "UpdateAction":
             kind = _UPDATE
-            values = target.assigned(clause.assignments(), lambda field: target.columns[field.name])
+            values = target.assigned("Update", clause.assignments())
             values |= _unchanged_keys(target, values)
         elif name == "InsertAction":
-            kind, values = _INSERT, target.assigned(clause.assignments(), lambda field: F.lit(field.default))
+            kind, values = _INSERT, target.assigned("Insert", clause.assignments())
         else:
             raise UnsupportedError(f"MERGE: {name} is not an action that Lakebed knows")
         found.append(_Action(kind, condition, clause.condition().isDefined(), values))

@@ -127,6 +127,8 @@ class RowsScan(
 
     @cached_property
     def _frame(self) -> Any:
+        if not len(self._rows):
+            return self._jvm.spark.createDataFrame([], spark_schema(self._read))
         schema = spark_arrow_schema(self._rows.schema)
         batches = [part for batch in self._rows.to_batches() for part in spark_batches(batch, schema)]
         with without_pandas_note():

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from lakebed.errors import LakebedError
 from lakebed.spark.catalog.jvm import Jvm
 from lakebed.spark.catalog.proxy import own_error
 
@@ -28,9 +29,19 @@ def run(jvm: Jvm, catalog: str, text: str, arguments: Any = None) -> DataFrame:
             return jvm.spark.sql(text, arguments)
     except (PySparkException, Py4JJavaError) as error:
         ours = own_error(error)
-        if ours is None:
+        if ours is not None:
+            raise ours from None
+        if isinstance(error, PySparkException):
             raise
-        raise ours from None
+        # Spark threw what pyspark has no exception for, and would show as a trace of Java.
+        raise LakebedError(f"Spark: {_innermost(error.java_exception)}") from error
+
+
+def _innermost(exception: Any) -> str:
+    """What the first cause of a Java exception says, in one line."""
+    while exception.getCause() is not None:
+        exception = exception.getCause()
+    return " ".join(str(exception.getMessage() or exception.toString()).split())
 
 
 @contextlib.contextmanager

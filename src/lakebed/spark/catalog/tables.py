@@ -11,8 +11,10 @@ from lakebed.errors import DataError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.types import Field, field_from_arrow
 from lakebed.operations.incremental import Part
+from lakebed.spark.catalog.analyze import analyze_table, is_analysis
 from lakebed.spark.catalog.filters import nodes
 from lakebed.spark.catalog.jvm import Jvm
+from lakebed.spark.catalog.merge_schema import merges_schema
 from lakebed.spark.catalog.partitions import Partitions
 from lakebed.spark.catalog.proxy import Proxy
 from lakebed.spark.catalog.row_changes import change_rows
@@ -22,10 +24,11 @@ from lakebed.spark.catalog.writes import TableWrite, TableWriteBuilder
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _READ_AND_WRITE: Final = (
     *("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE"),
-    *("TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC"),
+    *("TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC", "AUTOMATIC_SCHEMA_EVOLUTION"),
 )
 SCAN_OPTIONS: Final = ("snapshot-id", "tag-name", "timestamp-millis", "timestamp", "version")
 """Options ``scan.*`` that ask for an earlier version of a table, and so for the columns that it had then."""
+_SPARKS_OWN_OPTIONS: Final = "__"  # notes of Spark to itself, such as the privileges that a write needs
 PRIMARY_KEY: Final = "primary-key"
 PROVIDER: Final = "paimon"
 
@@ -80,7 +83,9 @@ class TableProxy(
 
     def __init__(self, jvm: Jvm, name: str, table: Any, open_with: Open, travel: Mapping[str, Any]) -> None:
         self._table, self._open_with, self._travel = table, open_with, travel
-        travels = bool(travel) or any(f"scan.{option}" in table.options for option in SCAN_OPTIONS)
+        asked = any(f"scan.{option}" in table.options for option in SCAN_OPTIONS)
+        # A table that asks for a version of its own may be so new that it has none, and must be there to be written.
+        travels = bool(travel) or (asked and table.latest_snapshot() is not None)
         super().__init__(jvm, name, table.scan(**travel).columns if travels else table.schema.fields)
         self._partitions = Partitions(jvm, table)
 
@@ -99,24 +104,42 @@ class TableProxy(
         return self._jvm.array(expressions.Transform, keys)
 
     def capabilities(self) -> Any:
-        return self._capabilities(_READ_AND_WRITE)
+        more = ("ACCEPT_ANY_SCHEMA",) if merges_schema(self._table) else ()
+        return self._capabilities((*_READ_AND_WRITE, *more))
 
     # ----------------------------------------------------------------------------------------- reading, writing
 
     def newScanBuilder(self, options: Any) -> TableScanBuilder:  # noqa: N802 - Java's name
-        given = {str(key): str(value) for key, value in dict(options.asCaseSensitiveMap()).items()}
-        table = self._open_with(given) if given else self._table
+        table = self._opened_with(options)
 
         def parts(columns: Sequence[str], node: pred.Node | None) -> Sequence[Part]:
+            if table is not self._table:
+                self._check_columns(table, columns)
             made: Sequence[Part] = table.scan(columns, node, **self._travel).parts
             return made
 
         return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts)
 
-    def newWriteBuilder(self, _info: Any) -> TableWriteBuilder:  # noqa: N802 - Java's name
+    def _check_columns(self, table: Any, columns: Sequence[str]) -> None:
+        """Until Spark 4.3 options reach a table too late to say which columns it has."""
+        known = {column.name for column in table.scan(**self._travel).columns}
+        missing = [name for name in columns if name not in known]
+        if missing:
+            raise UnsupportedError(
+                f"table {self._name}: the version that the options ask for has no column {missing[0]!r}, which "
+                f"Spark {self._jvm.spark.version} takes over from the latest one; write VERSION AS OF instead, or name the columns"
+            )
+
+    def newWriteBuilder(self, info: Any) -> TableWriteBuilder:  # noqa: N802 - Java's name
         if self._travel:
             raise UnsupportedError(f"{self._name} is read at an earlier version, which cannot be written")
-        return TableWriteBuilder(self._jvm, self._table)
+        return TableWriteBuilder(self._jvm, self._opened_with(info.options()))
+
+    def _opened_with(self, options: Any) -> Any:
+        """The table with the options of a statement."""
+        given = {str(key): str(value) for key, value in dict(options.asCaseSensitiveMap()).items()}
+        own = {key: value for key, value in given.items() if not key.startswith(_SPARKS_OWN_OPTIONS)}
+        return self._open_with(own) if own else self._table
 
     def canDeleteWhere(self, predicates: Any) -> bool:  # noqa: N802 - Java's name
         return None not in nodes(self._jvm.bridge.describe(predicates), self._fields)
@@ -133,10 +156,11 @@ class TableProxy(
             self._table.delete(node)
 
     def apply(self, plan: Any) -> TableWrite:
-        """The write that does what an UPDATE, a MERGE or a DELETE says."""
+        """The write that does what an UPDATE, a MERGE, a DELETE or an ANALYZE says."""
         if self._travel:
             raise UnsupportedError(f"{self._name} is read at an earlier version, which cannot be changed")
-        return TableWrite(self._jvm, self._name, lambda _: change_rows(self._jvm, self._table, plan))
+        run = analyze_table if is_analysis(plan) else change_rows
+        return TableWrite(self._jvm, self._name, lambda _: run(self._jvm, self._table, plan))
 
     def truncateTable(self, _options: Any = None) -> bool:  # noqa: N802 - Java's name
         self._table.truncate()
@@ -194,9 +218,9 @@ def _quoted(name: str) -> str:
 class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
     """A read-only table about a table."""
 
-    def __init__(self, jvm: Jvm, name: str, table: Any) -> None:
-        self._table = table
-        self._rows: pa.Table | None = table.scan().to_arrow()
+    def __init__(self, jvm: Jvm, name: str, table: Any, travel: Mapping[str, Any]) -> None:
+        self._table, self._travel = table, travel
+        self._rows: pa.Table | None = table.scan(**travel).to_arrow()
         super().__init__(jvm, name, [field_from_arrow(column) for column in self._rows.schema])
 
     def properties(self) -> Any:
@@ -214,4 +238,4 @@ class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
     def _taken(self) -> pa.Table:
         """The rows that were made to know the columns; for a later query made anew."""
         rows, self._rows = self._rows, None
-        return self._table.scan().to_arrow() if rows is None else rows
+        return self._table.scan(**self._travel).to_arrow() if rows is None else rows

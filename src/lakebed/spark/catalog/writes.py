@@ -12,6 +12,7 @@ from lakebed.format import predicate as pred
 from lakebed.format.schema import TableSchema
 from lakebed.spark.catalog.filters import nodes
 from lakebed.spark.catalog.jvm import Jvm
+from lakebed.spark.catalog.merge_schema import merged, merges_schema
 from lakebed.spark.catalog.proxy import Proxy
 
 if TYPE_CHECKING:
@@ -29,8 +30,10 @@ class WriteMode:
     dynamic: bool = False
 
 
-def write_rows(table: Any, mode: WriteMode, frame: DataFrame) -> None:
+def write_rows(jvm: Jvm, table: Any, mode: WriteMode, frame: DataFrame) -> None:
     """Write the rows of a frame."""
+    if merges_schema(table):
+        frame = merged(jvm, table, frame)
     if not mode.replaces:
         table.write(frame)
     else:
@@ -55,8 +58,8 @@ class TableWriteBuilder(
         self._mode = WriteMode(replaces=True)
         return self
 
-    def canOverwrite(self, predicates: Any) -> bool:  # noqa: N802 - Java's name
-        return partition_of(self._nodes(predicates), self._table.schema) is not None
+    def canOverwrite(self, _predicates: Any) -> bool:  # noqa: N802 - Java's name
+        return True  # what cannot be is refused by overwrite(), which says why
 
     def overwrite(self, predicates: Any) -> TableWriteBuilder:
         partition = partition_of(self._nodes(predicates), self._table.schema)
@@ -73,7 +76,7 @@ class TableWriteBuilder(
         return self
 
     def build(self) -> TableWrite:
-        return TableWrite(self._jvm, self._table.name, partial(write_rows, self._table, self._mode))
+        return TableWrite(self._jvm, self._table.name, partial(write_rows, self._jvm, self._table, self._mode))
 
     def buildForBatch(self) -> Any:  # noqa: N802 - Java's name
         return self.build().toBatch()

@@ -1,0 +1,91 @@
+"""Rows in, their buckets out, for a table with dynamic buckets: an assigner for each partition that rows come to.
+
+What is known of a partition is loaded when its first row comes, and remembered, because the commit has to know on which
+index files the buckets were chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakebed.buckets.dynamic import Assigner, Spread
+from lakebed.buckets.known_hashes import Hashes
+from lakebed.format.binary_row import encode_row
+from lakebed.format.murmur import hash_bytes, hash_rows
+from lakebed.format.schema import TableSchema
+from lakebed.metadata.hash_indexes import BucketIndexUpdate, PartitionIndex
+from lakebed.options import TableOptions
+from lakebed.rows.partitions import group_rows
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPartition:
+    """What is known of a partition before rows come: its index files, their hashes, and the bytes of a stored row."""
+
+    index: PartitionIndex = field(default_factory=PartitionIndex)
+    hashes: Mapping[int, Hashes] = field(default_factory=dict)
+    bytes_per_row: float | None = None
+
+
+LoadPartition: TypeAlias = Callable[[bytes], KnownPartition]
+
+
+def key_hashes(rows: pa.Table, schema: TableSchema) -> Hashes:
+    """The hash of each row's key: what an index file stores."""
+    names = schema.trimmed_primary_key
+    return hash_rows([rows[name] for name in names], [schema.field(name).type for name in names])
+
+
+def partition_hash(partition: bytes) -> int:
+    """The hash of an encoded partition, which its number of fields does not take part in."""
+    return hash_bytes(partition[4:])
+
+
+class DynamicBuckets:
+    """Gives rows of one write their buckets. ``load`` is asked once for each partition, by its encoded row."""
+
+    def __init__(self, schema: TableSchema, load: LoadPartition) -> None:
+        self._schema = schema
+        self._options = TableOptions(schema.options)
+        self._load = load
+        self._known: dict[bytes, PartitionIndex] = {}
+        self._assigners: dict[bytes, Assigner] = {}
+
+    def __call__(self, rows: pa.Table) -> npt.NDArray[np.int32]:
+        """The bucket of each row of a table's own columns."""
+        hashes = key_hashes(rows, self._schema)
+        buckets = np.empty(len(rows), np.int32)
+        types = [column.type for column in self._schema.partition_fields]
+        numbers = pa.table({"row": np.arange(len(rows))})
+        per_row = rows.nbytes / max(1, len(rows))
+        for group in group_rows(numbers, [rows[name] for name in self._schema.partition_keys]):
+            places = group.rows["row"].to_numpy()
+            assigner = self._assigner(encode_row(group.values, types), per_row)
+            buckets[places] = assigner.assign(hashes[places])
+        return buckets
+
+    def _assigner(self, partition: bytes, bytes_per_row: float) -> Assigner:
+        if partition not in self._assigners:
+            known = self._load(partition)
+            spread = Spread.of(self._options, bytes_per_row=known.bytes_per_row or bytes_per_row)
+            self._known[partition] = known.index
+            self._assigners[partition] = Assigner(spread, known.hashes, partition_hash=partition_hash(partition))
+        return self._assigners[partition]
+
+    @property
+    def built_on(self) -> dict[bytes, PartitionIndex]:
+        """The index of each partition that rows came to, as it was when their buckets were chosen."""
+        return dict(self._known)
+
+    def updates(self) -> Iterator[BucketIndexUpdate]:
+        """What becomes of the indexes of buckets that got new keys."""
+        for partition, assigner in self._assigners.items():
+            before = self._known[partition].entries
+            for bucket, hashes in assigner.changed().items():
+                yield BucketIndexUpdate(partition, bucket, before.get(bucket), hashes)

@@ -1,0 +1,191 @@
+"""The hash indexes of a table with dynamic buckets: which keys, by their hash, each bucket of a partition has.
+
+An index file never changes; a bucket that gets new keys gets a new file with the old and the new hashes, and a commit puts
+it in the place of the old one. Files that were read or written are kept by path, the least recently used go first, and all go
+some minutes after their last use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from lakebed.errors import NotFoundError
+from lakebed.format import hash_index
+from lakebed.format.index_manifest import HASH, IndexEntry
+from lakebed.format.manifest import ADD
+from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.manifest_cache import ManifestCache
+from lakebed.metadata.store import TableStore
+
+Hashes: TypeAlias = npt.NDArray[np.int32]
+
+_READERS: Final = 4
+_TRIES: Final = 10
+_HASH: Final = "hash"
+
+HASH_CACHE: Final = ManifestCache(256 * 1024 * 1024, expire_after=600)
+"""Decoded index files of all tables of the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionIndex:
+    """The index files of one partition in one snapshot (0: there is none yet), by bucket."""
+
+    snapshot_id: int = 0
+    entries: Mapping[int, IndexEntry] = field(default_factory=dict)
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The names of the files. Two snapshots with the same ones have the same keys in the same buckets."""
+        return frozenset(entry.file_name for entry in self.entries.values())
+
+
+def partition_indexes(snapshot_id: int, entries: Iterable[IndexEntry]) -> dict[bytes, PartitionIndex]:
+    """The hash indexes among the index files of a snapshot, by partition."""
+    found: dict[bytes, dict[int, IndexEntry]] = {}
+    for entry in entries:
+        if entry.index_type == HASH:
+            found.setdefault(entry.partition, {})[entry.bucket] = entry
+    return {partition: PartitionIndex(snapshot_id, buckets) for partition, buckets in found.items()}
+
+
+def indexes_of(store: TableStore, snapshot: Snapshot | None) -> dict[bytes, PartitionIndex]:
+    """The hash indexes of a snapshot, by partition."""
+    if snapshot is None:
+        return {}
+    return partition_indexes(snapshot.id, store.manifests.read_index(snapshot.index_manifest))
+
+
+def read_hashes(store: TableStore, entry: IndexEntry) -> Hashes:
+    """The hashes of an index file, ascending and each once. They are shared: do not change them."""
+    path = index_path(store, entry)
+
+    def decode() -> pa.Table:
+        try:
+            return pa.table({_HASH: hash_index.decode(store.storage.read(path), where=path)})
+        except NotFoundError:
+            raise NotFoundError(
+                f"hash index {path} of table {store.name} is gone; if its snapshot did not expire, rebuild_index() makes it "
+                "anew from the data files"
+            ) from None
+
+    hashes: Hashes = HASH_CACHE.load(path, decode)[_HASH].to_numpy()
+    return hashes
+
+
+def read_partition(store: TableStore, index: PartitionIndex) -> dict[int, Hashes]:
+    """The hashes of every bucket of a partition."""
+    entries = list(index.entries.values())
+    if len(entries) <= 1:
+        return {entry.bucket: read_hashes(store, entry) for entry in entries}
+    with ThreadPoolExecutor(min(_READERS, len(entries))) as pool:
+        every = pool.map(lambda entry: read_hashes(store, entry), entries)
+        return {entry.bucket: hashes for entry, hashes in zip(entries, every, strict=True)}
+
+
+def load_latest(store: TableStore, partition: bytes) -> tuple[PartitionIndex, dict[int, Hashes]]:
+    """The index of a partition as it is now, and the hashes of its buckets.
+
+    A snapshot may expire while its files are read; then a newer one is taken.
+    """
+    for left in reversed(range(_TRIES)):
+        latest = store.snapshots.latest()
+        try:
+            number = 0 if latest is None else latest.id
+            index = indexes_of(store, latest).get(partition, PartitionIndex(number))
+            return index, read_partition(store, index)
+        except NotFoundError:
+            if not left or store.snapshots.latest() == latest:
+                raise
+    raise NotFoundError(
+        f"the snapshots of {store.name} expire faster than their index can be read; retain more of them"
+    )
+
+
+def index_path(store: TableStore, entry: IndexEntry) -> str:
+    """Where an index file lies."""
+    return (entry.external_path or store.paths.index(entry.file_name)).removeprefix("file:")
+
+
+@dataclass(frozen=True, slots=True)
+class BucketIndexUpdate:
+    """Rows came to a bucket: ``hashes`` are those of their keys, known ones among them, ``before`` is its index file so far.
+
+    Whoever owns the bucket can tell from this alone whether it needs a new index file, and write it.
+    """
+
+    partition: bytes
+    bucket: int
+    before: IndexEntry | None
+    hashes: Hashes
+
+    def write(self, store: TableStore, name: str) -> IndexEntry | None:
+        """Write the bucket's index anew under a name of the writer; ``None`` if it knows all these hashes already."""
+        old = np.zeros(0, np.int32) if self.before is None else read_hashes(store, self.before)
+        after = united(old, self.hashes)
+        if len(after) == len(old) and self.before is not None:
+            return None
+        return write_index(store, name, self.partition, self.bucket, after)
+
+
+def united(old: Hashes, hashes: Hashes) -> Hashes:
+    """Ascending hashes and some more, as one ascending array with each once."""
+    given = hash_index.ascending(hashes)
+    new = given[~_are_in(old, given)]
+    return np.sort(np.concatenate([old, new]), kind="stable") if len(new) else old
+
+
+def write_index(store: TableStore, name: str, partition: bytes, bucket: int, hashes: Hashes) -> IndexEntry:
+    """Write an index file with these hashes, which are ascending and each once; gives its entry, to be committed."""
+    data = hash_index.encode(hashes)
+    path = store.paths.index(name)
+    store.storage.write(path, data)
+    HASH_CACHE.put(path, pa.table({_HASH: hashes}))
+    return IndexEntry(
+        kind=ADD,
+        partition=partition,
+        bucket=bucket,
+        index_type=HASH,
+        file_name=name,
+        file_size=len(data),
+        row_count=len(hashes),
+    )
+
+
+def buckets_with(store: TableStore, index: PartitionIndex, hashes: Hashes) -> Sequence[int]:
+    """The buckets of a partition that have one of a few hashes; files are read until every hash is found."""
+    left = hash_index.ascending(hashes)
+    found: list[int] = []
+    entries = [entry for _, entry in sorted(index.entries.items())]
+    for start in range(0, len(entries), _READERS):
+        if not len(left):
+            break
+        some = entries[start : start + _READERS]
+        with ThreadPoolExecutor(len(some)) as pool:
+            hits = list(pool.map(partial(_holds, store, left), some))
+        found += [entry.bucket for entry, hit in zip(some, hits, strict=True) if hit.any()]
+        left = left[~np.any(hits, axis=0)]
+    return found
+
+
+def _holds(store: TableStore, hashes: Hashes, entry: IndexEntry) -> npt.NDArray[np.bool_]:
+    path = index_path(store, entry)
+    if not HASH_CACHE.holds(path):
+        return hash_index.holds(store.storage.read(path), hashes, where=path)
+    return _are_in(read_hashes(store, entry), hashes)
+
+
+def _are_in(known: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
+    """Which hashes are among ascending ones."""
+    at = np.searchsorted(known, hashes)
+    there = at < len(known)
+    there[there] = known[at[there]] == hashes[there]
+    return there

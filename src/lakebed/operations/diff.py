@@ -1,0 +1,173 @@
+"""What differs between two snapshots of a branch: the schema, the files, and some of the rows.
+
+Files are compared by name, so a file that a compaction only moved to another level is in both. Rows are compared whole, and
+only in files that are not the same in both snapshots (and those whose keys meet theirs); a row that changed is one that went
+and one that came. Rows are shown with the columns of the newer of the two schemas. Comparing them is given up where it would
+mean to open more than a number of bytes: files tell how much that is before any is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.format.schema import TableSchema
+from lakebed.format.snapshot import Snapshot
+from lakebed.format.types import Field, field_to_arrow
+from lakebed.metadata.data_paths import path_array
+from lakebed.metadata.scan import live_entries
+from lakebed.metadata.store import TableStore
+from lakebed.operations.incremental import IncrementalRead
+from lakebed.operations.interval import Interval, Mode
+
+MAX_BYTES: Final = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaDifference:
+    """One thing that two schemas do not have alike; ``None``: it is not there at all."""
+
+    what: str
+    name: str
+    before: str | None
+    after: str | None
+
+    def __str__(self) -> str:
+        if self.before is None:
+            return f"{self.what} {self.name}: new, {self.after}"
+        if self.after is None:
+            return f"{self.what} {self.name}: gone, was {self.before}"
+        return f"{self.what} {self.name}: {self.before} -> {self.after}"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs from one snapshot to another.
+
+    ``files_added`` and ``files_removed`` are tables with a row per file. ``rows_added`` and ``rows_removed`` are samples:
+    ``None`` if nobody asked for rows, or if ``bytes_to_compare`` is more than was allowed. ``has_more_rows`` tells whether
+    there are more than shown.
+    """
+
+    before: Snapshot
+    after: Snapshot
+    schema: tuple[SchemaDifference, ...]
+    files_added: pa.Table
+    files_removed: pa.Table
+    bytes_to_compare: int
+    rows_added: pa.Table | None
+    rows_removed: pa.Table | None
+    has_more_rows: bool
+
+
+def diff(
+    store: TableStore, before: Snapshot, after: Snapshot, *, sample: int = 20, max_bytes: int = MAX_BYTES
+) -> Difference:
+    """Compare two snapshots of a branch, in any order; rows at most so many on each side, and none if ``sample`` is 0."""
+    old, new = store.schema_of(before), store.schema_of(after)
+    newer = max(old, new, key=lambda schema: schema.id)
+    came, went = _changes(store, newer, before, after), _changes(store, newer, after, before)
+    size = came.result.byte_count
+    rows_added = rows_removed = None
+    more = False
+    if sample and size <= max_bytes:
+        (rows_added, more_added), (rows_removed, more_removed) = _head(came, sample), _head(went, sample)
+        more = more_added or more_removed
+    entries_before, entries_after = live_entries(store, before), live_entries(store, after)
+    return Difference(
+        before=before,
+        after=after,
+        schema=tuple(_schema_differences(old, new)),
+        files_added=_files(store, newer, _only_in(entries_after, entries_before)),
+        files_removed=_files(store, newer, _only_in(entries_before, entries_after)),
+        bytes_to_compare=size,
+        rows_added=rows_added,
+        rows_removed=rows_removed,
+        has_more_rows=more,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------ schema
+
+
+def _schema_differences(old: TableSchema, new: TableSchema) -> Iterator[SchemaDifference]:
+    """Columns are told apart by their ids, so a column that was renamed is the same one."""
+    were, are = ({column.id: column for column in schema.fields} for schema in (old, new))
+    for number in dict.fromkeys([*are, *were]):
+        yield from _column_differences(were.get(number), are.get(number))
+    if [number for number in were if number in are] != [number for number in are if number in were]:
+        names = (", ".join(schema.field_names) for schema in (old, new))
+        yield SchemaDifference("order", "columns", *names)
+    for what, were_keys, are_keys in (
+        ("partition", old.partition_keys, new.partition_keys),
+        ("primary", old.primary_keys, new.primary_keys),
+    ):
+        if were_keys != are_keys:  # the columns of a key may be renamed
+            yield SchemaDifference("key", what, ", ".join(were_keys) or None, ", ".join(are_keys) or None)
+    for key in sorted({*old.options, *new.options}):
+        if old.options.get(key) != new.options.get(key):
+            yield SchemaDifference("option", key, old.options.get(key), new.options.get(key))
+    if old.comment != new.comment:
+        yield SchemaDifference("comment", "table", old.comment, new.comment)
+
+
+def _column_differences(old: Field | None, new: Field | None) -> Iterator[SchemaDifference]:
+    if old is None or new is None:
+        present = new or old
+        if present is not None:
+            texts = (None if column is None else str(column.type) for column in (old, new))
+            yield SchemaDifference("column", present.name, *texts)
+        return
+    for what, before, after in (
+        ("name of column", old.name, new.name),
+        ("type of column", str(old.type), str(new.type)),
+        ("default of column", old.default, new.default),
+        ("comment of column", old.description, new.description),
+    ):
+        if before != after:
+            yield SchemaDifference(what, old.name, before, after)
+
+
+# ------------------------------------------------------------------------------------------------------------- files
+
+
+def _only_in(entries: pa.Table, others: pa.Table) -> pa.Table:
+    return entries.filter(pc.invert(pc.is_in(entries["file_name"], value_set=others["file_name"].combine_chunks())))
+
+
+def _files(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.Table:
+    return pa.table(
+        {
+            "file_path": path_array(store, schema, entries),
+            "bucket": entries["bucket"],
+            "level": entries["level"],
+            "record_count": entries["row_count"],
+            "file_size_in_bytes": entries["file_size"],
+        }
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- rows
+
+
+def _changes(store: TableStore, schema: TableSchema, start: Snapshot, end: Snapshot) -> IncrementalRead:
+    """The rows of the second snapshot that the first does not have; they may come in any order."""
+    interval = Interval(start.id, end, Mode.DIFF, start)
+    return IncrementalRead(store, schema, interval, schema.fields, None)
+
+
+def _head(read: IncrementalRead, count: int) -> tuple[pa.Table, bool]:
+    """The first rows of a read, and whether there are more; no more is read than that takes."""
+    kept: list[pa.RecordBatch] = []
+    found = 0
+    for batch in read.batches():
+        kept.append(batch)
+        found += batch.num_rows
+        if found > count:
+            break
+    schema = pa.schema([field_to_arrow(column) for column in read.columns])
+    return pa.Table.from_batches(kept, schema=schema).slice(0, count), found > count

@@ -1,0 +1,69 @@
+"""Another number of buckets for rows that are there: partitions are read and written anew, in one commit.
+
+The option ``bucket`` of the table is left alone; files say themselves how many buckets their partition has. Partitions that
+others change meanwhile would lose that change, so then the commit fails and nothing has changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import CommitConflictError, OptionError, UnsupportedError
+from lakebed.format.schema import TableSchema
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit import Change, Commit
+from lakebed.metadata.overwrite import replace_partitions
+from lakebed.metadata.scan import live_entries
+from lakebed.metadata.store import TableStore
+from lakebed.operations.engine import IN_PROCESS, Engine
+from lakebed.operations.overwrite import lifted
+from lakebed.operations.write import Identity, NewFiles, write_files
+from lakebed.options import TableOptions
+
+
+def checked_buckets(schema: TableSchema, buckets: int | None, name: str) -> int:
+    """The number of buckets that rows get: the one asked for, else that of the table's option."""
+    own = TableOptions(schema.options).bucket
+    if own <= 0:
+        raise UnsupportedError(
+            f"table {name} has no fixed number of buckets ('bucket' = {own}), so none can be set anew"
+        )
+    wanted = own if buckets is None else buckets
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
+        raise OptionError(f"the number of buckets is {wanted!r}; it must be a whole number from 1 on")
+    return wanted
+
+
+def rescale(
+    store: TableStore, planned_on: Snapshot, rows: Any, buckets: int, who: Identity, *, engine: Engine = IN_PROCESS
+) -> Snapshot | None:
+    """Write rows, which are all rows of their partitions in a snapshot, with another number of buckets."""
+    target = store.with_options({"bucket": str(buckets)})
+    schema = target.schema()
+
+    def make(files: NewFiles) -> Commit:
+        entries = lifted(files.data, schema)
+        partitions = pc.unique(entries["partition"].combine_chunks())
+        read = _names(live_entries(store, planned_on, partitions))
+        replace = replace_partitions(target, entries)
+
+        def plan(latest: Snapshot | None) -> Change:
+            if latest != planned_on and not _names(live_entries(store, latest, partitions)).equals(read):
+                raise CommitConflictError(
+                    f"table {store.name}: its partitions changed while their rows were spread over {buckets} buckets; "
+                    "nothing was committed, rescale again"
+                )
+            return replace(latest)
+
+        return Commit(kind=CommitKind.OVERWRITE, plan=plan, user=who.user, identifier=who.identifier)
+
+    return write_files(target, rows, make, changelog=False, engine=engine)
+
+
+def _names(entries: pa.Table) -> pa.Array:
+    """What files there are, in a fixed order."""
+    names = entries["file_name"].combine_chunks()
+    return names.take(pc.array_sort_indices(names))

@@ -1,0 +1,72 @@
+"""Columns of a frame as Spark's INSERT would store them in a table: ANSI store assignment.
+
+Numbers go into columns of other numbers if each value fits, dates and timestamps into one another, all of these into
+texts. Only what writers do not cast by themselves is cast here, in Spark; what neither allows is left for them to refuse.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from lakebed.format.schema import TableSchema
+from lakebed.format.types import Field
+from lakebed.spark.columns import spark_type
+from lakebed.spark.predicates import named
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_WHOLE: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
+_NUMBERS: Final = _WHOLE | {"float", "double", "decimal"}
+_TIMES: Final = frozenset({"date", "timestamp", "timestamp_ntz"})
+_SHOWN: Final = _NUMBERS | _TIMES | {"boolean"}
+
+
+def as_inserted(frame: DataFrame, schema: TableSchema, table: str) -> DataFrame:
+    """The frame, with those columns cast that Spark's INSERT would cast and writers would not."""
+    fields = {field.name: field for field in schema.fields}
+    columns = [_as_stored(column, fields.get(column.name), table) for column in frame.schema]
+    return frame if all(column is None for column in columns) else frame.select(*_named(frame, columns))
+
+
+def _named(frame: DataFrame, columns: list[Column | None]) -> list[Column]:
+    return [
+        named(name) if column is None else column.alias(name)
+        for name, column in zip(frame.columns, columns, strict=True)
+    ]
+
+
+def _as_stored(column: Any, field: Field | None, table: str) -> Column | None:
+    """The column cast, if it is to be."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
+
+    if field is None:
+        return None
+    wanted = spark_type(field.type)
+    given_kind, wanted_kind = _kind(column.dataType), _kind(wanted)
+    value = named(column.name)
+    if (wanted_kind == "string" and given_kind in _SHOWN) or (
+        given_kind != wanted_kind and {given_kind, wanted_kind} <= _TIMES
+    ):
+        return value.cast(wanted)
+    if not {given_kind, wanted_kind} <= _NUMBERS or _writers_cast(given_kind, wanted_kind):
+        return None
+    message = (
+        f"lakebed.errors.DataError: column {field.name!r} of {table} is {field.type}, "
+        f"but a value of the data ({column.dataType.simpleString()}) does not fit. Nothing was written"
+    )
+    fitting = value.try_cast(wanted)
+    return F.when(value.isNotNull() & fitting.isNull(), F.raise_error(F.lit(message))).otherwise(fitting)
+
+
+def _kind(data_type: Any) -> str:
+    return str(data_type.simpleString()).partition("(")[0].partition("<")[0].replace("varchar", "string")
+
+
+def _writers_cast(given: str, wanted: str) -> bool:
+    """Whether writers take such numbers, and check themselves that they fit."""
+    if given in _WHOLE:
+        return True
+    if wanted in ("float", "double"):
+        return given != "decimal"
+    return given == wanted == "decimal"

@@ -1,0 +1,420 @@
+"""Where Paimon's Spark connector answers a statement of the SQL files otherwise than we do, and why.
+
+The connector is the newest on Maven Central, 0.9.0, on Spark 3.5: most of what differs, newer Paimon or newer Spark has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FAILS = "fails"  # the statement fails there
+PASSES = "passes"  # it should fail, and does not
+ROWS = "rows"  # it gives other rows
+EVERY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One statement: its file (``alter``, or ``alter-keyed`` for one kind only), how it starts, and what is run after it
+    so that the next ones find the tables as they expect them. With the file ``EVERY``, a regular expression instead, for
+    the statements of all files that have no entry of their own."""
+
+    file: str
+    statement: str
+    outcome: str
+    reason: str
+    nth: int = 1  # which one, of several that start so
+    then: tuple[str, ...] = ()
+
+
+DEFAULTS = "Paimon 0.9 has no default values of columns"
+NESTED = "Paimon 0.9 does not change fields inside a struct"
+DEEP = "Paimon 0.9 does not write structs inside arrays or maps"
+UNKNOWN = "Paimon takes any name as an option"
+LATER = "the procedure came after Paimon 0.9"
+ARGUMENT = "the argument came after Paimon 0.9"
+BY_SOURCE = "Paimon 0.9 does not resolve the target's name in WHEN NOT MATCHED BY SOURCE AND"
+ELSEWHERE = "Paimon lets a table lie elsewhere, ours are where the warehouse has them"
+UNDERSCORE = "Paimon 0.9 does not know the spelling primary_key"
+PARTIAL = "Paimon writes the row, and the engine merges it: what is set to NULL keeps its value, which we refuse"
+IGNORED = "Paimon writes the delete, and the engine ignores it: the row stays, which we refuse"
+FIRST_SNAPSHOT = "Paimon 0.9 gives the first snapshot"
+LIKE = "Spark 3.5 has LIKE for its own catalog only"
+TIMELESS = "Paimon takes the version and does not look at it"
+
+RULES = [
+    Difference(EVERY, r"\bWITH \('", FAILS, "Spark 3.5 does not know options after a table's name"),
+    Difference(EVERY, r"\bWITH SCHEMA EVOLUTION\b", FAILS, "Spark 3.5 does not know the clause"),
+    Difference(EVERY, r"^CREATE TABLE .* LIKE \w+", FAILS, LIKE),
+    Difference(EVERY, r"^CREATE TABLE \w+ \(.*\bDEFAULT\b", FAILS, DEFAULTS),
+    Difference(EVERY, r"^ALTER TABLE \w+ ALTER COLUMN \S+ (SET|DROP) DEFAULT\b", FAILS, DEFAULTS),
+    Difference(EVERY, r"^ALTER TABLE \w+ (ADD|RENAME|DROP) COLUMNS? \(?\w+\.\w+", FAILS, NESTED),
+    Difference(EVERY, r"^ALTER TABLE \w+ ALTER COLUMN \w+\.\S+ (TYPE|AFTER|FIRST)\b", FAILS, NESTED),
+    Difference(EVERY, r"^COMMENT ON COLUMN\b", FAILS, "Spark 3.5 does not know the statement"),
+    Difference(EVERY, r"^DESCRIBE PROCEDURE\b", FAILS, "Spark 3.5 does not know the statement"),
+    Difference(EVERY, r"^DESCRIBE \w+ PARTITION\b", FAILS, "Spark 3.5 does not describe partitions of other catalogs"),
+    Difference(EVERY, r"^SHOW TBLPROPERTIES \w+$", ROWS, "Paimon shows the path too"),
+    Difference(
+        EVERY, r"\bpaimon_incremental_(between_timestamp|to_auto_tag)\(", FAILS, "the function came after Paimon 0.9"
+    ),
+    Difference(EVERY, r"\$(buckets|file_key_ranges|table_indexes)`", FAILS, "the system table came after Paimon 0.9"),
+    Difference(
+        EVERY,
+        r"^SELECT partition, \w+ FROM `\S+\$partitions`",
+        ROWS,
+        "Paimon 0.9 writes partitions as [a], and has no versions",
+    ),
+    Difference(EVERY, r"\bpartition\b.*\$files`", ROWS, "Paimon 0.9 writes partitions as [a]"),
+    Difference(EVERY, r"^SELECT \* FROM `\w+\$(tags|snapshots)` VERSION AS OF", PASSES, TIMELESS),
+    Difference(EVERY, r"TIMESTAMP AS OF '1999-01-01'", PASSES, FIRST_SNAPSHOT),
+    Difference(EVERY, r"^CALL sys\.(clear_consumers|compact_database|compact_manifest|expire_tags)\(", FAILS, LATER),
+    Difference(EVERY, r"^CALL sys\.(merge_branch|purge_files|remove_unexisting_files|rename_branch)\(", FAILS, LATER),
+    Difference(EVERY, r"^CALL sys\.(rename_tag|repair_earliest_snapshot|replace_tag|rescale)\(", FAILS, LATER),
+    Difference(EVERY, r"^CALL sys\.rollback_to_timestamp\(", FAILS, LATER),
+    Difference(EVERY, r"^CALL sys\.rollback\(", ROWS, "Paimon 0.9 gives true only"),
+    Difference(EVERY, r"^CALL sys\.remove_orphan_files\(", ROWS, "Paimon 0.9 lists the files"),
+]
+
+ALL_COLUMNS = (
+    "(id BIGINT NOT NULL COMMENT 'key', v VARCHAR(10), s STRUCT<a: INT, b: STRING>, m MAP<STRING, INT>, dt STRING)"
+)
+NESTED_COLUMNS = (
+    "(id INT NOT NULL, v STRING, s STRUCT<n: STRUCT<y: STRING, x: INT>, b: BIGINT>, "
+    "l ARRAY<STRUCT<p: INT, r: INT>>, m MAP<STRING, STRUCT<q: INT, w: INT>>)"
+)
+DAYS = "(id BIGINT NOT NULL COMMENT 'key', v STRING, dt STRING, hh INT) PARTITIONED BY (dt, hh)"
+
+OF_FILES = [
+    Difference(
+        "alter",
+        "ALTER TABLE t ADD COLUMN s.b STRING",
+        FAILS,
+        NESTED,
+        then=(
+            "DROP TABLE t",
+            "CREATE TABLE t (id INT NOT NULL, n INT COMMENT 'nn', v STRING, s STRUCT<a: INT, b: STRING>, z DOUBLE) $PROPERTIES",
+            "INSERT INTO t VALUES (1, NULL, 'a', named_struct('a', 1, 'b', NULL), NULL)",
+        ),
+    ),
+    Difference(
+        "alter",
+        "SELECT * FROM t ORDER BY id",
+        FAILS,
+        "Paimon 0.9 cannot read files from before a field inside a struct got a comment",
+        then=(
+            "DROP TABLE t",
+            "CREATE TABLE t (z DOUBLE, id INT NOT NULL, n BIGINT, s STRUCT<a: INT, b: STRING>, w STRING) $PROPERTIES",
+            "INSERT INTO t VALUES (NULL, 1, NULL, NULL, 'a'), (2.5, 2, 20, NULL, 'b')",
+        ),
+    ),
+    Difference("alter", "SELECT w FROM t WHERE id = 3", ROWS, DEFAULTS),
+    Difference("alter", "ALTER TABLE t SET TBLPROPERTIES ('snapshot.num-retained.maxx'", PASSES, UNKNOWN),
+    Difference("alter_nested", "INSERT INTO t VALUES (1, 'a', named_struct('a', 1", FAILS, DEEP),
+    Difference(
+        "alter_nested",
+        "DESCRIBE t",
+        ROWS,
+        NESTED,
+        then=(
+            "DROP TABLE t",
+            f"CREATE TABLE t {NESTED_COLUMNS} $PROPERTIES",
+            "INSERT INTO t VALUES (1, 'a', NULL, NULL, NULL)",
+        ),
+    ),
+    Difference("alter_nested", "SELECT * FROM t", ROWS, DEEP),
+    Difference(
+        "alter_nested",
+        "INSERT INTO t VALUES (2, 'b', named_struct('n'",
+        FAILS,
+        DEEP,
+        then=("INSERT INTO t VALUES (2, 'b', NULL, NULL, NULL)",),
+    ),
+    Difference("alter_nested", "SELECT * FROM t ORDER BY id", ROWS, DEEP),
+    Difference(
+        "alter_nested",
+        "ALTER TABLE t ALTER COLUMN d TYPE DECIMAL(7, 2), v COMMENT 'words', z AFTER d",
+        FAILS,
+        "Spark 3.5 changes one column in a statement",
+        then=(
+            "ALTER TABLE t ALTER COLUMN d TYPE DECIMAL(7, 2)",
+            "ALTER TABLE t ALTER COLUMN v COMMENT 'words'",
+            "ALTER TABLE t ALTER COLUMN z AFTER d",
+        ),
+    ),
+    Difference("alter_nested", "SELECT d, z, id, v FROM t ORDER BY id", ROWS, DEFAULTS),
+    Difference(
+        "alter_nested",
+        "COMMENT ON COLUMN t.id IS 'the id'",
+        FAILS,
+        "Spark 3.5 does not know the statement",
+        then=("ALTER TABLE t ALTER COLUMN id COMMENT 'the id'",),
+    ),
+    Difference("alter_nested", "ALTER TABLE t SET LOCATION", PASSES, UNKNOWN),
+    Difference("alter_nested", "ALTER TABLE t SET TBLPROPERTIES ('primary_key' = 'v')", PASSES, UNDERSCORE),
+    Difference(
+        "assign",
+        "CREATE TABLE t (id INT NOT NULL, v VARCHAR(3), s STRUCT",
+        FAILS,
+        DEFAULTS,
+        then=(
+            "CREATE TABLE t (id INT NOT NULL, v VARCHAR(3), s STRUCT<a: INT, b: STRUCT<c: INT, d: STRING>>, n INT, "
+            "m DECIMAL(5, 2)) $PROPERTIES",
+        ),
+    ),
+    Difference(
+        "change",
+        "MERGE INTO t USING (SELECT * FROM VALUES (1, 'new'), (2, NULL), (9, 'nine')",
+        FAILS,
+        BY_SOURCE,
+        then=(
+            "DELETE FROM t WHERE id = 2",
+            "UPDATE t SET v = 'new' WHERE id = 1",
+            "UPDATE t SET n = -1 WHERE id = 3",
+            "INSERT INTO t VALUES (9, 'nine', NULL)",
+        ),
+    ),
+    Difference(
+        "change",
+        "MERGE INTO t USING (SELECT * FROM VALUES (6), (6), (1)",
+        FAILS,
+        BY_SOURCE,
+        then=("DELETE FROM t WHERE id IN (5, 9)",),
+    ),
+    Difference(
+        "change",
+        "MERGE INTO t USING (SELECT 1 AS id UNION ALL SELECT 1)",
+        FAILS,
+        "Spark lets several rows match when all of them only delete, Paimon does not",
+        then=("DELETE FROM t WHERE id = 1",),
+    ),
+    Difference(
+        "change-append",
+        "MERGE INTO t USING t AS s",
+        FAILS,
+        "Paimon 0.9 does not merge an append table with itself",
+        then=("UPDATE t SET n = n * 5 WHERE id = 3",),
+    ),
+    Difference(
+        "create",
+        "CREATE TABLE a (id BIGINT NOT NULL COMMENT 'key', v VARCHAR(10)",
+        FAILS,
+        DEFAULTS,
+        then=(
+            f"CREATE TABLE a {ALL_COLUMNS} PARTITIONED BY (dt) TBLPROPERTIES ('primary-key' = 'dt,id', 'bucket' = '2')",
+        ),
+    ),
+    Difference(
+        "create",
+        "CREATE TABLE b LIKE a",
+        FAILS,
+        LIKE,
+        then=(
+            f"CREATE TABLE b {ALL_COLUMNS} PARTITIONED BY (dt) TBLPROPERTIES ('primary-key' = 'dt,id', 'bucket' = '2')",
+        ),
+    ),
+    Difference("create", "CREATE TABLE e (id INT) LOCATION", PASSES, ELSEWHERE, then=("DROP TABLE e",)),
+    Difference(
+        "create", "CREATE TABLE e (id INT) TBLPROPERTIES ('bukcet' = '1')", PASSES, UNKNOWN, then=("DROP TABLE e",)
+    ),
+    Difference(
+        "create",
+        "CREATE TABLE e (id INT) TBLPROPERTIES ('primary-key' = 'id', 'primary_key' = 'id'",
+        PASSES,
+        UNDERSCORE,
+        then=("DROP TABLE e",),
+    ),
+    Difference(
+        "create_as",
+        "CREATE TABLE a (id BIGINT NOT NULL COMMENT 'key'",
+        FAILS,
+        UNDERSCORE,
+        then=(f"CREATE TABLE a {DAYS} TBLPROPERTIES ('primary-key' = 'id,dt,hh', 'bucket' = '1')",),
+    ),
+    Difference(
+        "create_as",
+        "CREATE TABLE b LIKE a",
+        FAILS,
+        LIKE,
+        then=(f"CREATE TABLE b {DAYS} TBLPROPERTIES ('primary-key' = 'id,dt,hh', 'bucket' = '1')",),
+    ),
+    Difference(
+        "create_as",
+        "CREATE TABLE c LIKE a USING paimon",
+        FAILS,
+        LIKE,
+        then=(f"CREATE TABLE c {DAYS} TBLPROPERTIES ('primary-key' = 'id,dt,hh', 'bucket' = '3')",),
+    ),
+    Difference(
+        "create_as",
+        "INSERT INTO j VALUES (1, 2, 1.5",
+        FAILS,
+        DEEP,
+        then=(
+            "INSERT INTO j VALUES (1, 2, 1.5, 'ab', X'0102', TIMESTAMP_NTZ '2024-01-01 00:00:00.123456', "
+            "TIMESTAMP '2024-01-01 00:00:00', NULL, 123456789012345678.0123456789, true)",
+        ),
+    ),
+    Difference("create_as", "SELECT a, b, c, d, e, f, string(g), h, i, k FROM j", ROWS, DEEP),
+    Difference("create_as", "SELECT a FROM j WHERE d = 'ab'", ROWS, DEEP),
+    Difference("create_as", "CREATE TABLE n (id INT) LOCATION", PASSES, ELSEWHERE, then=("DROP TABLE n",)),
+    Difference("databases", "COMMENT ON DATABASE words", FAILS, "Paimon 0.9 does not change databases"),
+    Difference("databases", "ALTER DATABASE words SET DBPROPERTIES", FAILS, "Paimon 0.9 does not change databases"),
+    Difference("databases", "ALTER DATABASE words UNSET DBPROPERTIES", FAILS, "Spark 3.5 does not know the statement"),
+    Difference(
+        "databases", "CREATE DATABASE `a.b`", PASSES, "Paimon does not look at the name, and $ and . split names"
+    ),
+    Difference(
+        "databases", "CREATE DATABASE `a$b`", PASSES, "Paimon does not look at the name, and $ and . split names"
+    ),
+    Difference(
+        "databases",
+        "ALTER TABLE words.u RENAME TO nowhere.u",
+        PASSES,
+        "Paimon moves the table to a folder that is no database",
+        then=("CREATE TABLE words.u (id INT)",),
+    ),
+    Difference(
+        "describe",
+        "CREATE TABLE t (id BIGINT NOT NULL COMMENT 'key', v VARCHAR(10)",
+        FAILS,
+        DEFAULTS,
+        then=(
+            "CREATE TABLE t (id BIGINT NOT NULL COMMENT 'key', v VARCHAR(10), c CHAR(2), "
+            "s STRUCT<a: INT COMMENT 'in', b: ARRAY<STRING>>, dt STRING, hh INT) PARTITIONED BY (dt, hh) "
+            "TBLPROPERTIES ('primary-key' = 'id,dt,hh', 'bucket' = '2')",
+        ),
+    ),
+    Difference("engines", "UPDATE p SET a = 3", PASSES, PARTIAL),
+    Difference(
+        "engines",
+        "MERGE INTO p USING (SELECT 1 AS id, 5 AS a, 6 AS b)",
+        PASSES,
+        PARTIAL,
+        then=("INSERT OVERWRITE p VALUES (1, 1, 10), (2, 2, 2)",),
+    ),
+    Difference("engines", "DELETE FROM f WHERE id = 1", PASSES, IGNORED),
+    Difference("engines", "DELETE FROM i WHERE id = 1", PASSES, IGNORED),
+    Difference("errors", "CALL sys.compact(table => 't', options => 'nope=1')", PASSES, UNKNOWN),
+    Difference(
+        "insert",
+        "CREATE TABLE d (id INT NOT NULL, v STRING DEFAULT",
+        FAILS,
+        DEFAULTS,
+        then=("CREATE TABLE d (id INT NOT NULL, v STRING, n DECIMAL(5, 2), d DATE, b BOOLEAN, c VARCHAR(3))",),
+    ),
+    Difference("insert", "SELECT * FROM d ORDER BY id", ROWS, DEFAULTS),
+    Difference(
+        "keyed_changes",
+        "MERGE INTO k USING (SELECT 1 AS id, 'a' AS dt, 10 AS v) s",
+        FAILS,
+        "Paimon does not let a primary key be set, we do as long as it stays what it is",
+        then=("UPDATE k SET v = 10 WHERE id = 1",),
+    ),
+    Difference("keyed_changes", "UPDATE p SET a = NULL", PASSES, PARTIAL),
+    Difference(
+        "merge_schema",
+        "CREATE TABLE t (id INT NOT NULL, v STRING, n INT DEFAULT 5)",
+        FAILS,
+        DEFAULTS,
+        then=("CREATE TABLE t (id INT NOT NULL, v STRING, n INT) $PROPERTIES",),
+    ),
+    Difference(
+        "options",
+        "INSERT INTO t WITH ('commit.user-prefix' = 'mine')",
+        FAILS,
+        "Spark 3.5 does not know options after a table's name",
+        then=("INSERT INTO t VALUES (3, 'c')",),
+    ),
+    Difference("options", "SELECT count(*) FROM u", ROWS, "Paimon 0.9 has no options of one table", nth=2),
+    Difference("options", "SELECT count(*) FROM t", ROWS, "Paimon 0.9 has no options of one table", nth=5),
+    Difference("options", "SELECT count(*) FROM t", PASSES, UNKNOWN, nth=8),
+    Difference(
+        "options",
+        "SELECT id FROM paimon_incremental_query('t', 'first', '2')",
+        FAILS,
+        "Paimon 0.9 takes two tags or two snapshots",
+    ),
+    Difference(
+        "options",
+        "SELECT count(*) FROM `t$snapshots` WHERE commit_user LIKE",
+        ROWS,
+        "Spark 3.5 does not know options after a table's name",
+    ),
+    Difference(
+        "partitions",
+        "INSERT INTO t REPLACE WHERE d = DATE '2024-01-02' VALUES (30",
+        FAILS,
+        "Paimon 0.9 does not replace by a condition",
+        then=(
+            "DELETE FROM t WHERE d = DATE '2024-01-02'",
+            "INSERT INTO t VALUES (30, 'C', DATE '2024-01-02', 9)",
+        ),
+    ),
+    Difference(
+        "procedures",
+        "CALL sys.compact(table => 't', partitions => 'dt=20240101')",
+        FAILS,
+        "Paimon 0.9 takes the value for a number, which it does not compare with a text",
+        then=("CALL sys.compact(table => 't', where => \"dt = '20240101'\")",),
+    ),
+    Difference("procedures", "CALL sys.compact(table => 't', compact_strategy => 'minor'", FAILS, ARGUMENT),
+    Difference(
+        "procedures",
+        "CALL sys.create_tag('t', 'one', 1)",
+        PASSES,
+        "Paimon 0.9 takes the same tag of the same snapshot twice",
+        nth=2,
+    ),
+    Difference(
+        "procedures",
+        "CALL sys.rename_tag('t', 'one', 'first')",
+        FAILS,
+        LATER,
+        then=("CALL sys.delete_tag('t', 'one')", "CALL sys.create_tag('t', 'first', 1)"),
+    ),
+    Difference(
+        "procedures",
+        "CALL sys.replace_tag(table => 't', tag => 'first', snapshot => 2)",
+        FAILS,
+        LATER,
+        then=("CALL sys.delete_tag('t', 'first')", "CALL sys.create_tag('t', 'first', 2)"),
+    ),
+    Difference("procedures", "CALL sys.create_branch(table => 't', branch => 'dev', ignoreIfExists", FAILS, ARGUMENT),
+    Difference(
+        "procedures",
+        "CALL sys.rename_branch('t', 'empty', 'void')",
+        FAILS,
+        LATER,
+        then=("CALL sys.delete_branch('t', 'empty')", "CALL sys.create_branch('t', 'void')"),
+    ),
+    Difference(
+        "procedures",
+        "CALL sys.expire_partitions(table => 't', expiration_time => '1 d'",
+        FAILS,
+        ARGUMENT,
+        then=("ALTER TABLE t DROP PARTITION (dt = '20200101')",),
+    ),
+    Difference(
+        "procedures",
+        "CALL sys.clear_consumers('t')",
+        FAILS,
+        LATER,
+        then=("CALL sys.reset_consumer(table => 't', consumerId => 'c1')",),
+    ),
+    Difference(
+        "procedures",
+        "CALL sys.expire_snapshots(table => 't', retain_max => 1",
+        ROWS,
+        "Paimon's fast_forward takes over what the branch has for its earliest snapshot, and the first one is lost from sight",
+    ),
+    Difference("procedures", "CALL sys.merge_branch('a', 'b')", FAILS, LATER, then=("INSERT INTO a VALUES (2)",)),
+    Difference(
+        "upkeep",
+        "INSERT INTO k VALUES (4, DATE '2024-01-02', 4)",
+        PASSES,
+        "no partition was rescaled, see above",
+        then=("ALTER TABLE k DROP PARTITION (d = DATE '2024-01-02')",),
+    ),
+]
+
+DIFFERENCES = RULES + OF_FILES

@@ -1,0 +1,70 @@
+CREATE TABLE p (id INT NOT NULL, a INT, b INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'partial-update');
+INSERT INTO p VALUES (1, 1, NULL), (2, 2, 2);
+INSERT INTO p VALUES (1, NULL, 10);
+SELECT * FROM p ORDER BY id;
+--> 1 | 1 | 10
+--> 2 | 2 | 2
+UPDATE p SET a = 3;
+--! UPDATE sets columns to what it says, and 'merge-engine' = partial-update
+DELETE FROM p WHERE id = 1;
+--! cannot be deleted one by one: its 'merge-engine' is partial-update;
+DELETE FROM p WHERE id IN (SELECT 1);
+--! cannot be deleted one by one: its 'merge-engine' is partial-update;
+MERGE INTO p USING (SELECT 1 AS id, 5 AS a, 6 AS b) s ON p.id = s.id WHEN MATCHED THEN UPDATE SET *;
+--! MERGE sets columns to what it says, and 'merge-engine' = partial-update
+MERGE INTO p USING (SELECT 1 AS id, 5 AS a, 6 AS b) s ON p.id = s.id WHEN MATCHED THEN DELETE;
+--! cannot be deleted one by one: its 'merge-engine' is partial-update;
+MERGE INTO p USING (SELECT 3 AS id, 5 AS a, 6 AS b) s ON p.id = s.id WHEN NOT MATCHED THEN INSERT *;
+SELECT * FROM p ORDER BY id;
+--> 1 | 1 | 10
+--> 2 | 2 | 2
+--> 3 | 5 | 6
+TRUNCATE TABLE p;
+CREATE TABLE r (id INT NOT NULL, a INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'partial-update', 'partial-update.remove-record-on-delete' = 'true');
+INSERT INTO r VALUES (1, 1), (2, 2);
+DELETE FROM r WHERE id = 1;
+MERGE INTO r USING (SELECT 2 AS id) s ON r.id = s.id WHEN MATCHED THEN DELETE;
+SELECT count(*) FROM r;
+--> 0
+CREATE TABLE a (id INT NOT NULL, n BIGINT, m INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'aggregation', 'fields.n.aggregate-function' = 'sum', 'fields.m.aggregate-function' = 'max');
+INSERT INTO a VALUES (1, 1, 1), (2, 2, 2);
+INSERT INTO a VALUES (1, 10, 0);
+SELECT * FROM a ORDER BY id;
+--> 1 | 11 | 1
+--> 2 | 2 | 2
+SELECT id FROM a WHERE n = 11;
+--> 1
+SELECT id FROM a WHERE n = 10;
+--> nothing
+UPDATE a SET n = 0;
+--! UPDATE sets columns to what it says, and 'merge-engine' = aggregation
+DELETE FROM a WHERE id = 1;
+--! cannot be deleted one by one: its 'merge-engine' is aggregation;
+MERGE INTO a USING (SELECT 1 AS id, 5L AS n, 6 AS m) s ON a.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
+--! MERGE sets columns to what it says, and 'merge-engine' = aggregation
+INSERT OVERWRITE a VALUES (9, 9, 9);
+SELECT * FROM a;
+--> 9 | 9 | 9
+CREATE TABLE f (id INT NOT NULL, v STRING) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'first-row');
+INSERT INTO f VALUES (1, 'a'), (2, 'b');
+INSERT INTO f VALUES (1, 'later'), (3, 'c');
+SELECT * FROM f ORDER BY id;
+--> 1 | a
+--> 2 | b
+--> 3 | c
+UPDATE f SET v = 'x';
+--! UPDATE sets columns to what it says, and 'merge-engine' = first-row
+DELETE FROM f WHERE id = 1;
+--! cannot be deleted one by one: its 'merge-engine' is first-row.
+CREATE TABLE i (id INT NOT NULL, v STRING) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'ignore-delete' = 'true');
+INSERT INTO i VALUES (1, 'a');
+DELETE FROM i WHERE id = 1;
+--! cannot be deleted one by one: it ignores deletes ('ignore-delete').
+UPDATE i SET v = 'b';
+SELECT * FROM i;
+--> 1 | b
+CREATE TABLE s (id INT NOT NULL, v STRING, ts INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'sequence.field' = 'ts');
+INSERT INTO s VALUES (1, 'new', 10);
+INSERT INTO s VALUES (1, 'old', 5);
+SELECT * FROM s;
+--> 1 | new | 10

@@ -1,0 +1,87 @@
+"""Sparks whose inside is not as we need it: one sentence, whatever is missing, and nothing is changed."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakebed import Lake, LakebedError, UnsupportedError, connect
+from lakebed.spark.catalog import attach as attach_module
+from lakebed.spark.catalog import jvm as jvm_module
+from lakebed.spark.catalog.jvm import Jvm
+from lakebed.spark.catalog.tables import TableProxy
+
+
+@pytest.fixture
+def other(spark: Any, tmp_path: Path) -> Lake:
+    """A lake that no session knows yet."""
+    return connect(tmp_path / "warehouse", spark=spark, name="untried")
+
+
+def check_one_sentence(spark: Any, other: Lake) -> str:
+    with pytest.raises(LakebedError, match=r"cannot be a catalog of Spark 4\.\d.*use one of those, or") as caught:
+        other.attach(spark)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(Exception, match="untried"):
+        spark.sql("SHOW TABLES IN untried.db")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "java.util.ArrayList",  # no catalog manager
+        "java.lang.Object",
+    ],
+)
+def test_a_session_without_what_we_look_for(
+    spark: Any, other: Lake, monkeypatch: pytest.MonkeyPatch, state: str
+) -> None:
+    class Odd(Jvm):
+        @property
+        def session_state(self) -> Any:
+            made = self.java
+            for part in state.split("."):
+                made = getattr(made, part)
+            return made()
+
+    monkeypatch.setattr(attach_module, "Jvm", Odd)
+    assert "catalogManager" in check_one_sentence(spark, other)
+
+
+def test_a_spark_without_a_class_that_our_java_needs(
+    spark: Any, other: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    real = files("lakebed.spark.catalog").joinpath("Bridge.java").read_text(encoding="utf-8")
+    needed = "org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable"
+    assert needed in real
+    (tmp_path / "Bridge.java").write_text(real.replace(f"import {needed};", f"import {needed}Elsewhere;"))
+    monkeypatch.setattr(jvm_module, "files", lambda _: tmp_path)
+    monkeypatch.setattr(jvm_module, "_bridges", {})
+    assert "MergeIntoTable" in check_one_sentence(spark, other)
+
+
+@pytest.mark.parametrize(
+    ("version", "fine"), [("4.0.5", False), ("3.5.9", False), ("4.1.0", True), ("5.0.0-rc1", True)]
+)
+def test_a_spark_that_is_too_old_is_told_before_anything_is_tried(version: str, fine: bool) -> None:
+    if fine:
+        attach_module._check_version(version)
+        return
+    with pytest.raises(UnsupportedError, match=rf"Spark 4\.1 and later, and this is Spark {version}; install a newer"):
+        attach_module._check_version(version)
+
+
+def test_columns_that_a_version_does_not_have_are_told(lake: Lake, db: str, spark: Any) -> None:
+    """What Spark 4.1 and 4.2 do with a query that asks for a version by options: they take the columns of the latest."""
+    lake.sql(f"CREATE TABLE {db}.t AS SELECT 1 AS id")
+    lake.sql(f"ALTER TABLE {db}.t ADD COLUMN n INT")
+    table = lake.table(f"{db}.t")
+    proxy = TableProxy(Jvm(spark), f"{db}.t", table, lambda given: lake.table(f"{db}.t", options=given), {})
+    earlier = lake.table(f"{db}.t", options={"scan.snapshot-id": "1"})
+    proxy._check_columns(earlier, ["id"])
+    with pytest.raises(UnsupportedError, match=r"has no column 'n'.*write VERSION AS OF instead"):
+        proxy._check_columns(earlier, ["id", "n"])
