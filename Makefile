@@ -16,7 +16,7 @@ help:
 	@echo "make demo     a primary-key table on Spark: load, upsert, time-travel, compact, check"
 	@echo "make test     every check: lint, types, layers, tests"
 	@echo "make cluster  the same on Spark clusters of several processes, and Spark Connect (minutes)"
-	@echo "make sql      SQL through the Spark catalog, which is still being built"
+	@echo "make sql      SQL through the Spark catalog alone (make test runs it too)"
 	@echo "make interop  the same tables through pypaimon and Apache Paimon itself"
 	@echo "make bench    speed and memory beside other table stores (minutes)"
 	@echo "make soak     the races and random histories, twenty times over (minutes)"
@@ -56,7 +56,7 @@ format: $(VENV)/.dev
 
 test: lint java
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(LONG) src tests --ignore=tests/interop $(addprefix --ignore=,$(ON_SPARK))
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/sql tests/spark
 
 cluster: $(VENV)/.dev java
 	$(BIN)/python -m pytest tests/spark_cluster
@@ -68,12 +68,16 @@ interop: $(VENV)/.dev
 	bash interop/setup.sh
 	$(BIN)/python -m pytest tests/interop
 
-bench: $(VENV)/.dev
+bench: $(VENV)/.dev java
 	bash bench/setup.sh
 	.venv-bench/bin/python -m bench
 	.venv-bench/bin/python -m bench.upserts
 	.venv-bench/bin/python -m bench.maintenance
 	.venv-bench/bin/python -m bench.manifests
+	.venv-bench/bin/python -m bench.history
+	.venv-bench/bin/python -m bench.dynamic_buckets
+	$(BIN)/python -m bench.spark_write
+	$(BIN)/python -m bench.spark_read --repeats 7
 
 soak: $(VENV)/.dev
 	LAKEBED_RACE_ROUNDS=20 LAKEBED_RACE_SECONDS=60 LAKEBED_FAULTS=all LAKEBED_KILLS=400 $(BIN)/python -m pytest tests/races tests/faults

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import lakebed
 from lakebed.operations.write import Identity, write
 from lakebed.spark.engine import OnSpark
-from lakebed.spark.session import prepare_workers, get_session
+from lakebed.spark.session import get_session, prepare_workers
 
 BUCKETS = 8
 CORES = 2

@@ -164,6 +164,19 @@ def test_without_an_index_a_cursor_begins_where_it_points_to(tmp_path: Path) -> 
     assert page.total is None
 
 
+def test_an_old_index_that_cannot_be_extended(tmp_path: Path) -> None:
+    """What it knows lies below what it lacks, and does not fill the page."""
+    plain, _ = write_history(tmp_path / "t", [C] * 50, noted=True)
+    for number in range(51, 351):
+        commit_snapshot(plain, C if number % 100 == 0 else A, noted=False)
+    store = with_storage(plain, ReadOnly())
+    page = compactions(store, limit=2)
+    assert (ids(page), page.total, page.source) == ([300, 200], None, Source.SCAN)
+    assert page.scanned <= 1 + 32 + 64 + 128
+    page = compactions(store, limit=9, cursor=page.next_cursor)
+    assert ids(page) == [100, *range(50, 42, -1)]
+
+
 def test_a_long_history_is_not_listed(tmp_path: Path) -> None:
     store, made = write_history(tmp_path / "t", spread(10_000, 200), noted=True)
     log = Logged()

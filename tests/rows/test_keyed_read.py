@@ -28,6 +28,7 @@ from tests.rows.keyed_tables import (
 
 import lakebed
 from lakebed import changes
+from lakebed.operations import sequences
 from lakebed.operations import write as write_operation
 from lakebed.rows import keyed_merge, keyed_read, parquet
 from lakebed.rows.keyed_merge import Merger
@@ -397,7 +398,7 @@ Batch = dict[int, int | None]
 
 def write_at_once(table: lakebed.Table, first: Batch, second: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two writers that begin on the same snapshot: the first one commits while the second one still writes."""
-    original = write_operation.next_sequences
+    original = sequences.next_sequences
 
     def meanwhile(store: Any) -> Any:
         numbers = original(store)(None)

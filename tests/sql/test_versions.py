@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from lakebed import Lake, LakebedError, UnsupportedError, connect
 from lakebed.spark.catalog import attach as attach_module
 from lakebed.spark.catalog import jvm as jvm_module
 from lakebed.spark.catalog.jvm import Jvm
-from lakebed.spark.catalog.tables import TableProxy
+from lakebed.spark.catalog.tables import SystemTableProxy, TableProxy
 
 
 @pytest.fixture
@@ -73,6 +74,19 @@ def test_a_spark_that_is_too_old_is_told_before_anything_is_tried(version: str, 
         return
     with pytest.raises(UnsupportedError, match=rf"Spark 4\.1 and later, and this is Spark {version}; install a newer"):
         attach_module._check_version(version)
+
+
+def test_system_tables_do_not_ignore_options(lake: Lake, db: str, spark: Any) -> None:
+    """Spark 4.1 and 4.2 give the options of a query to the scan of a system table only, which is too late."""
+    lake.sql(f"CREATE TABLE {db}.t AS SELECT 1 AS id")
+    jvm = Jvm(spark)
+    proxy = SystemTableProxy(jvm, "t$files", lake.table(f"{db}.t$files"), {})
+    nothing, some = (jvm.sql.util.CaseInsensitiveStringMap(jvm.map(given)) for given in ({}, {"scan.snapshot-id": "1"}))
+    older = SimpleNamespace(spark=SimpleNamespace(version="4.2.1"))
+    proxy._jvm = older  # type: ignore[assignment]
+    with pytest.raises(UnsupportedError, match=r"Spark 4\.2\.1 does not tell system tables.*write VERSION AS OF"):
+        SystemTableProxy.newScanBuilder.__wrapped__(proxy, some)  # type: ignore[attr-defined]
+    SystemTableProxy.newScanBuilder.__wrapped__(proxy, nothing)  # type: ignore[attr-defined]
 
 
 def test_columns_that_a_version_does_not_have_are_told(lake: Lake, db: str, spark: Any) -> None:

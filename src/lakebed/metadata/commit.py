@@ -380,10 +380,7 @@ class _Attempts:
     def _create(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
         """The moment of truth. After an unclear failure, look whether the snapshot is there and ours."""
         try:
-            made = self._store.snapshots.create(snapshot, lambda: self._is_still_latest(latest))
-            if made:
-                history_index.note(self._store, snapshot, latest)
-            return made
+            return self._publish(snapshot, latest)
         except BaseException as error:
             try:
                 found = self._store.snapshots.find(snapshot.id)
@@ -399,6 +396,12 @@ class _Attempts:
                     f"interrupted, but snapshot {snapshot.id} of {self._store.name} was committed"
                 ) from error
             raise
+
+    def _publish(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
+        made = self._store.snapshots.create(snapshot, lambda: self._is_still_latest(latest))
+        if made:
+            history_index.note(self._store, snapshot, latest)
+        return made
 
     # ------------------------------------------------------------------------------------------------ retrying
 

@@ -213,7 +213,7 @@ def _first_written(added: pa.Table, deleted: pa.Table, snapshot: Snapshot) -> in
     bounds = pc.min_max(fresh["creation_time"].cast(pa.int64())).as_py()
     if bounds["min"] is None:
         return snapshot.time_millis
-    zone = round((snapshot.time_millis - bounds["max"]) / _QUARTER_HOUR_MILLIS) * _QUARTER_HOUR_MILLIS
+    zone: int = round((snapshot.time_millis - bounds["max"]) / _QUARTER_HOUR_MILLIS) * _QUARTER_HOUR_MILLIS
     return int(bounds["min"]) + zone
 
 

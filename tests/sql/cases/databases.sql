@@ -11,8 +11,8 @@ ALTER DATABASE words SET DBPROPERTIES ('a' = 'z', 'e' = 'f');
 ALTER DATABASE words UNSET DBPROPERTIES ('c');
 ALTER DATABASE words SET LOCATION '/tmp/x';
 --! database 'words': its location cannot be set
-CREATE DATABASE elsewhere LOCATION '/tmp/x';
---! database 'elsewhere': LOCATION: it lies in the warehouse; leave LOCATION out
+CREATE DATABASE farther LOCATION '/tmp/x';
+--! database 'farther': LOCATION: it lies in the warehouse; leave LOCATION out
 CREATE DATABASE `a.b`;
 --! 'a.b' cannot be a database name: it must not hold '.' or '$'
 CREATE DATABASE `a$b`;

@@ -31,10 +31,10 @@ SELECT partition, sum(record_count) FROM `t$files` GROUP BY partition;
 --> {x} | 2
 --> {y} | 1
 --> {z} | 1
-SELECT partition, bucket FROM `t$buckets`;
---> {x} | 0
---> {y} | 0
---> {z} | 0
+SELECT partition, sum(record_count) FROM `t$buckets` GROUP BY partition;
+--> {x} | 2
+--> {y} | 1
+--> {z} | 1
 SELECT count(*) > 0 FROM `t$manifests`;
 --> true
 SELECT count(*) > 0 FROM `t$file_key_ranges`;

@@ -9,12 +9,11 @@ to be attached again.
 from __future__ import annotations
 
 import logging
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from lakebed.errors import AlreadyExistsError, LakebedError, OptionError, UnsupportedError
 from lakebed.spark.catalog.catalog import Catalog, Warehouse
-from lakebed.spark.catalog.jvm import Jvm
+from lakebed.spark.catalog.jvm import Jvm, version_numbers
 from lakebed.spark.catalog.proxy import MEANT
 
 if TYPE_CHECKING:
@@ -65,8 +64,7 @@ def attach(spark: SparkSession, name: str, lake: Warehouse) -> Jvm:
 
 def _check_version(version: str) -> None:
     """Refuse a Spark whose catalogs lack what ours is made of; of one that is newer than we know, the probe tells."""
-    found = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-    if found < _OLDEST:
+    if version_numbers(version) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise UnsupportedError(
             f"Lakebed is a catalog of Spark {oldest} and later, and this is Spark {version}; install a newer pyspark, or read "

@@ -6,6 +6,7 @@ The Java (``Bridge.java``) is compiled once per JVM, in the driver.
 from __future__ import annotations
 
 import json
+import re
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
@@ -91,6 +92,15 @@ class Jvm:
         """Columns as the catalog interface has them."""
         raw = self.sql.catalyst.util.CharVarcharUtils.getRawSchema(self.struct(fields))
         return self.bridge.columns(raw)
+
+
+def version_numbers(text: str) -> tuple[int, ...]:
+    """The first two numbers of a version.
+
+    >>> version_numbers("4.3.0-SNAPSHOT") >= (4, 1)
+    True
+    """
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
 
 
 def default_sql(column: Field) -> str:

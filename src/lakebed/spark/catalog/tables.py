@@ -13,7 +13,7 @@ from lakebed.format.types import Field, field_from_arrow
 from lakebed.operations.incremental import Part
 from lakebed.spark.catalog.analyze import analyze_table, is_analysis
 from lakebed.spark.catalog.filters import nodes
-from lakebed.spark.catalog.jvm import Jvm
+from lakebed.spark.catalog.jvm import Jvm, version_numbers
 from lakebed.spark.catalog.merge_schema import merges_schema
 from lakebed.spark.catalog.partitions import Partitions
 from lakebed.spark.catalog.proxy import Proxy
@@ -29,6 +29,8 @@ _READ_AND_WRITE: Final = (
 SCAN_OPTIONS: Final = ("snapshot-id", "tag-name", "timestamp-millis", "timestamp", "version")
 """Options ``scan.*`` that ask for an earlier version of a table, and so for the columns that it had then."""
 _SPARKS_OWN_OPTIONS: Final = "__"  # notes of Spark to itself, such as the privileges that a write needs
+_OPTIONS_FROM_THE_START: Final = (4, 3)
+"""Since this version of Spark tables are loaded with the options of a query; before that only their scans get them."""
 PRIMARY_KEY: Final = "primary-key"
 PROVIDER: Final = "paimon"
 
@@ -137,8 +139,7 @@ class TableProxy(
 
     def _opened_with(self, options: Any) -> Any:
         """The table with the options of a statement."""
-        given = {str(key): str(value) for key, value in dict(options.asCaseSensitiveMap()).items()}
-        own = {key: value for key, value in given.items() if not key.startswith(_SPARKS_OWN_OPTIONS)}
+        own = _own_options(options)
         return self._open_with(own) if own else self._table
 
     def canDeleteWhere(self, predicates: Any) -> bool:  # noqa: N802 - Java's name
@@ -211,6 +212,12 @@ class TableProxy(
         )
 
 
+def _own_options(options: Any) -> dict[str, str]:
+    """The options of a statement that are for tables of ours."""
+    given = {str(key): str(value) for key, value in dict(options.asCaseSensitiveMap()).items()}
+    return {key: value for key, value in given.items() if not key.startswith(_SPARKS_OWN_OPTIONS)}
+
+
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
@@ -232,7 +239,13 @@ class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
     def capabilities(self) -> Any:
         return self._capabilities(("BATCH_READ",))
 
-    def newScanBuilder(self, _options: Any) -> RowsScanBuilder:  # noqa: N802 - Java's name
+    def newScanBuilder(self, options: Any) -> RowsScanBuilder:  # noqa: N802 - Java's name
+        version = self._jvm.spark.version
+        if _own_options(options) and version_numbers(version) < _OPTIONS_FROM_THE_START:
+            raise UnsupportedError(
+                f"{self._name}: Spark {version} does not tell system tables the options of a query; write VERSION AS OF "
+                "instead, or name the branch in the table's name"
+            )
         return RowsScanBuilder(self._jvm, f"lakebed {self._name}", self._taken)
 
     def _taken(self) -> pa.Table:
