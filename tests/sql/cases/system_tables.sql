@@ -51,11 +51,6 @@ SELECT rowkind, id, n FROM `t$audit_log`;
 --> +I | 2 | NULL
 --> +I | 3 | NULL
 --> +I | 4 | 40
-SELECT id, n FROM `t$ro` ORDER BY id;
---> 1 | NULL
---> 2 | NULL
---> 3 | NULL
---> 4 | 40
 SELECT partition, record_count FROM `t$partitions` VERSION AS OF 1;
 --> p=x | 1
 --> p=y | 1
@@ -120,3 +115,10 @@ DROP TABLE `t$branch_dev`;
 --! give the plain name of the table to drop, without a $
 SELECT * FROM `t$branch_main$tags` WHERE tag_name = 'nope';
 --> nothing
+CALL sys.compact('t');
+--> true
+SELECT id, n FROM `t$ro` ORDER BY id;
+--> 1 | NULL
+--> 2 | NULL
+--> 3 | NULL
+--> 4 | 40
