@@ -16,7 +16,7 @@ help:
 	@echo "make demo     a primary-key table on Spark: load, upsert, time-travel, compact, check"
 	@echo "make test     every check: lint, types, layers, tests"
 	@echo "make cluster  the same on Spark clusters of several processes, and Spark Connect (minutes)"
-	@echo "make sql      SQL through the Spark catalog alone (make test runs it too)"
+	@echo "make sql      SQL files through the Spark catalog (minutes)"
 	@echo "make interop  the same tables through pypaimon and Apache Paimon itself"
 	@echo "make bench    speed and memory beside other table stores (minutes)"
 	@echo "make soak     the races and random histories, twenty times over (minutes)"
@@ -56,13 +56,13 @@ format: $(VENV)/.dev
 
 test: lint java
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(LONG) src tests --ignore=tests/interop $(addprefix --ignore=,$(ON_SPARK))
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/sql tests/spark
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark
 
 cluster: $(VENV)/.dev java
 	$(BIN)/python -m pytest tests/spark_cluster
 
 sql: $(VENV)/.dev java
-	$(BIN)/python -m pytest tests/sql
+	$(BIN)/python -m pytest -n 2 --dist load tests/sql
 
 interop: $(VENV)/.dev
 	bash interop/setup.sh
