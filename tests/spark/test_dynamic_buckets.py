@@ -95,6 +95,22 @@ def test_later_rows_of_a_frame_win(way: str, spark: Any, table: Callable[..., Ta
     assert {row["id"]: row["v"] for row in kept.scan().to_arrow().to_pylist()} == {n: 4950 + n for n in range(50)}
 
 
+def test_a_table_without_partitions_knows_its_keys(way: str, spark: Any, table: Callable[..., Table]) -> None:
+    options = {"bucket": "-1", "dynamic-bucket.target-row-num": "3"}
+    kept = table("id INT, v STRING", primary_key=["id"], options=options)
+    for mark in ("a", "b", "c"):
+        kept.write(spark.sql(f"SELECT CAST(id AS INT) id, concat('{mark}', id) v FROM range(20)"))
+    assert sorted(row["v"] for row in kept.scan().to_arrow().to_pylist()) == sorted(f"c{n}" for n in range(20))
+    assert kept.verify(deep=True).ok
+    assert sum(row["row_count"] for row in indexes(kept)) == 20
+
+
+def indexes(kept: Table) -> list[dict[str, Any]]:
+    latest = kept._store.snapshots.latest()
+    every = indexes_of(kept._store, latest).values()
+    return [{"row_count": entry.row_count} for index in every for entry in index.entries.values()]
+
+
 def test_another_writer_comes_first(
     way: str, spark: Any, table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch
 ) -> None:

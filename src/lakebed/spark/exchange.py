@@ -32,6 +32,7 @@ import pyarrow as pa
 
 from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.errors import LakebedError
+from lakebed.format.binary_row import encode_row
 from lakebed.format.murmur import hash_bytes, hash_rows
 from lakebed.format.schema import TableSchema
 from lakebed.options import TableOptions
@@ -340,10 +341,10 @@ def fitting_keys(rows: pa.Table, schema: TableSchema, keys: Sequence[str]) -> pa
 
 
 def partition_hashes(rows: pa.Table, schema: TableSchema) -> Places:
-    """The hash of each row's partition."""
+    """The hash of each row's partition, which for a table without partitions is that of an empty row."""
     fields = schema.partition_fields
     if not fields:
-        return np.zeros(len(rows), np.int32)
+        return np.full(len(rows), hash_bytes(encode_row((), ())[4:]), np.int32)
     return hash_rows([rows[field.name] for field in fields], [field.type for field in fields])
 
 
