@@ -19,7 +19,9 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return re.findall(r"^```(python|console)\n(.*?)^```$", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page) and page.name not in ON_SPARK], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page) and page.name not in ON_SPARK], ids=lambda page: page.name
+)
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("LAKEBED_WAREHOUSE", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):

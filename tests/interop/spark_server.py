@@ -109,7 +109,9 @@ class Server:
         try:
             rows = self._sql.sql(text).collect()
         except Exception as problem:
-            said = [line for line in str(problem).splitlines() if line.strip() and not line.startswith("An error occurred")]
+            said = [
+                line for line in str(problem).splitlines() if line.strip() and not line.startswith("An error occurred")
+            ]
             return {"error": f"{type(problem).__name__}: {said[0] if said else ''}"}
         return {"rows": [" | ".join(show(value) for value in row).strip() for row in rows]}
 

@@ -65,7 +65,7 @@ def test_the_same_as_in_process(layout: str, connect: Driver, lake: Lake) -> Non
 def test_errors_are_told_in_our_words(connect: Driver, lake: Lake, notes: str) -> None:
     table = lake.create_table("db.t", "k BIGINT, v STRING", primary_key=["k"], options={"bucket": "4"})
     good = pa.table({"k": pa.array(range(100)), "v": ["x"] * 100})
-    with pytest.raises(DataError, match=r"^column 'k' of table db\.t is BIGINT, but the data has string"):
+    with pytest.raises(DataError, match=r"^column 'k' of table db\.t is BIGINT NOT NULL, but the data has string"):
         connect.run(work.write, lake.warehouse, "db.t", good.set_column(0, "k", pa.array(map(str, range(100)))))
     with pytest.raises(DataError, match=r"^column 'k' of table db\.t is NOT NULL"):
         connect.run(work.write, lake.warehouse, "db.t", good.set_column(0, "k", pa.nulls(100, pa.int64())))
