@@ -17,9 +17,13 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    ignore_warnings_of_spark(items, HERE)
+
+
+def ignore_warnings_of_spark(items: list[pytest.Item], folder: Path) -> None:
     """What Spark's own Python warns about is none of our business."""
     for item in items:
-        if HERE in item.path.parents:
+        if folder in item.path.parents:
             item.add_marker(
                 pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.spark.conftest import spark
+from tests.spark.conftest import ignore_warnings_of_spark, spark
 
 from lakebed import Lake, connect
 
@@ -19,13 +19,7 @@ _numbers = itertools.count()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What Spark's own Python warns about is none of our business."""
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(
-                pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-            )
-            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+    ignore_warnings_of_spark(items, HERE)
 
 
 @pytest.fixture(scope="session")
