@@ -50,6 +50,7 @@ from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, FIRST_SNAPSHOT_ID, CommitKind, Snapshot
 from lakebed.metadata import compactions, conflicts, history_index, manifest_merge
 from lakebed.metadata.manifests import ManifestWriter
+from lakebed.metadata.observe import timed
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
@@ -111,6 +112,7 @@ def append(change: Change, **more: object) -> Commit:
     return Commit(kind=CommitKind.APPEND, plan=lambda _: change, **more)  # type: ignore[arg-type]
 
 
+@timed("commit")
 def commit(store: TableStore, request: Commit) -> Snapshot | None:
     """Make a commit; gives its snapshot, or ``None`` if there was nothing to commit."""
     return _Attempts(store, request).run()
@@ -179,6 +181,7 @@ class _Attempts:
                     self._writer.undo()
                     return done
                 seen = 0 if latest is None else latest.id
+                began = time.monotonic()
                 try:
                     change = self._request.plan(latest)
                     if change.is_empty and not self._request.allow_empty:
@@ -193,7 +196,7 @@ class _Attempts:
                 if made is not None:
                     return made
                 attempt += 1
-                self._wait(attempt)
+                self._wait(attempt, time.monotonic() - began)
         except CommitOutcomeUnknownError:
             raise
         except _NothingToMerge:
@@ -405,7 +408,12 @@ class _Attempts:
 
     # ------------------------------------------------------------------------------------------------ retrying
 
-    def _wait(self, attempt: int) -> None:
+    def _wait(self, attempt: int, took: float) -> None:
+        """Sleep before the next attempt, about as long as the last one took.
+
+        Each lost race is another's commit, so nothing is gained by waiting longer and longer: whoever did, and needs longer
+        for an attempt than others, would never get through beside them.
+        """
         options = self._options
         limit = options.commit_max_retries if "commit.max-retries" in self._schema.options else None
         timeout = options.commit_timeout
@@ -420,6 +428,7 @@ class _Attempts:
                 "each time. Nothing was committed; try again or raise the option"
             )
         longest = min(options.commit_min_retry_wait * 2 ** min(attempt, 20), options.commit_max_retry_wait)
+        longest = min(longest, max(options.commit_min_retry_wait, took))
         time.sleep(random.uniform(0, longest))  # noqa: S311 - spreads competing writers, no secret
 
 
