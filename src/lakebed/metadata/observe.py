@@ -1,0 +1,65 @@
+"""Tells whoever asks how long the steps of the metadata take: commits, and planning of scans.
+
+Nobody is told unless somebody asked, and an observer that fails disturbs nothing.
+
+>>> seen = []
+>>> stop = observe(lambda step, seconds: seen.append(step))
+>>> @timed("plan")
+... def plan() -> str:
+...     return "planned"
+>>> plan(), seen
+('planned', ['plan'])
+>>> stop()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeAlias, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Observer: TypeAlias = Callable[[str, float], None]
+
+_lock = threading.Lock()
+_observers: tuple[Observer, ...] = ()
+
+
+def observe(observer: Observer) -> Callable[[], None]:
+    """Call a function with the name and the seconds of every step from now on; gives a function that ends it."""
+    global _observers  # noqa: PLW0603 - the list of those who look is the point of this module
+    with _lock:
+        _observers = (*_observers, observer)
+
+    def stop() -> None:
+        global _observers  # noqa: PLW0603 - as above
+        with _lock:
+            _observers = tuple(one for one in _observers if one is not observer)
+
+    return stop
+
+
+def timed(step: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let observers know how long a function takes, whether it succeeds or not."""
+
+    def around(function: Callable[P, T]) -> Callable[P, T]:
+        @wraps(function)
+        def run(*args: P.args, **kwargs: P.kwargs) -> T:
+            if not _observers:
+                return function(*args, **kwargs)
+            started = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                seconds = time.perf_counter() - started
+                for observer in _observers:
+                    with contextlib.suppress(Exception):
+                        observer(step, seconds)
+
+        return run
+
+    return around
