@@ -7,11 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 
 from lakebed import Lake, Table
 from lakebed.changes import AddColumn
+from lakebed.metadata.hash_indexes import indexes_of, read_partition
+from lakebed.metadata.store import TableStore
+from lakebed.operations import dynamic_buckets
 
 
 def append_table(lake: Lake) -> None:
@@ -54,6 +58,25 @@ def dynamic_table(lake: Lake) -> None:
     table.write(_pairs({1: 1, 2: 1, 3: 1}))
     table.delete("k = 3")
     table.compact(full=True)
+
+
+def remapped_table(lake: Lake) -> None:
+    """The keys of dynamic buckets lie elsewhere than in the first snapshot."""
+    options = {"bucket": "-1", "dynamic-bucket.target-row-num": "2", "write-only": "true"}
+    table = lake.create_table("db.t", "k INT, v INT", primary_key=["k"], options=options)
+    table.write(_pairs({1: 1, 2: 1, 3: 1}))
+    table.overwrite(_pairs({3: 2, 4: 2, 1: 2}))
+
+
+def _write_overtaken(table: Table) -> Any:
+    """An upsert that chose its buckets when there was only the first snapshot."""
+
+    def load(store: TableStore, partition: bytes) -> Any:
+        index = indexes_of(store, store.snapshots.get(1))[partition]
+        return index, read_partition(store, index)
+
+    with mock.patch.object(dynamic_buckets, "load_latest", load):
+        return table.write(_pairs({1: 9, 2: 9, 5: 9}))
 
 
 def history_table(lake: Lake) -> None:
@@ -177,6 +200,7 @@ OPERATIONS: dict[str, Operation] = {
         marking_table, lambda t: t.write(_pairs({1: 9, 5: 9})), settle=lambda t: t.compact()
     ),
     "upsert into dynamic buckets": _commit(dynamic_table, lambda t: t.write(_pairs({1: 9, 5: 9, 6: 9}))),
+    "upsert that was overtaken": _commit(remapped_table, _write_overtaken),
     "overwrite dynamic buckets": _commit(dynamic_table, lambda t: t.overwrite(_pairs({2: 7, 5: 7, 6: 7}))),
     "rebuild an index": _commit(dynamic_table, lambda t: t.rebuild_index(dry_run=False)),
     "overwrite a partition": _commit(append_table, lambda t: t.overwrite(_rows([(1, 9)]), partition={"p": 1})),
