@@ -257,6 +257,7 @@ def main() -> None:
         found = run(keys, given.systems)
         show(keys, found)
         path = ROOT / "bench/results" / f"dynamic-buckets-{keys}-keys.json"
+        path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -23,7 +23,7 @@ from lakebed.format.spark_types import schema_to_spark
 from lakebed.metadata.scan import ScanMode, ScanRequest, scan
 from lakebed.metadata.store import TableStore
 from lakebed.operations import write as write_operation
-from lakebed.spark import exchange
+from lakebed.spark import exchange, write
 from lakebed.spark.jobs import JobFiles
 from lakebed.table import Table
 
@@ -362,6 +362,31 @@ def test_few_rows_in_many_partitions_make_one_file(store: Make, spark: Any) -> N
     parted = store("id BIGINT, v BIGINT", partition_by=["v"])
     put(parted, spark.sql("SELECT id, id % 3 v FROM range(0, 1000, 1, 8)"))
     assert len(entries(parted)) == 3
+
+
+def test_rows_of_a_partition_are_divided_by_the_size_of_files(
+    store: Make, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark's own idea of a large partition is a quarter of a file; unless the user has one, ours counts."""
+    advised = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+    seen: list[str] = []
+    run = write.run_job
+
+    def recorded(*arguments: Any) -> Any:
+        seen.append(spark.conf.get(advised))
+        return run(*arguments)
+
+    monkeypatch.setattr(write, "run_job", recorded)
+    before = spark.conf.get(advised)
+    table = store("id BIGINT, v BIGINT", partition_by=["v"], options={"target-file-size": "100 mb"})
+    put(table, spark.sql("SELECT id, id % 3 v FROM range(10)"))
+    assert spark.conf.get(advised) == before
+    spark.conf.set(advised, "5mb")
+    try:
+        put(table, spark.sql("SELECT id, id % 3 v FROM range(10)"))
+    finally:
+        spark.conf.unset(advised)
+    assert seen == [f"{200 * 2**20}b", "5mb"]
 
 
 def test_every_bucket_is_one_sorted_run_of_files_near_the_target_size(store: Make, spark: Any) -> None:

@@ -107,6 +107,11 @@ def to_owners(frame: DataFrame, place: Place, partitions: int, work: Work | None
     return map_in_arrow(frame, _Sender(place, tuple(_numbers_of(partitions)), work), SENT).repartition("place")
 
 
+def sender(place: Place, partitions: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """The kernel that makes blocks (columns :data:`SENT`) of rows, for a shuffle by place into so many partitions."""
+    return _Sender(place, tuple(_numbers_of(partitions)), None)
+
+
 def received(batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
     """What came of :func:`to_owners`, in a task."""
     for batch in batches:

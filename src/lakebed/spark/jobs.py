@@ -9,6 +9,7 @@ they would fail again, and Spark would print traces.
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import re
 import time
@@ -122,6 +123,11 @@ def run_here(kernel: Kernel, count: int) -> Outcome:
     if report.error is not None:
         raise report.error
     return Outcome([] if report.result is None else [report.result], report.repeated)
+
+
+def spill_folder() -> str | None:
+    """Where a task keeps rows that are more than memory should hold: the folders that Spark names for such files."""
+    return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
 
 
 def _in_task(kernel: Kernel) -> Any:

@@ -17,7 +17,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import warnings
 import weakref
 import zipfile
@@ -30,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from lakebed.errors import LakebedError
+from lakebed.spark.settings import set_for_now
 from lakebed.version import VERSION
 
 if TYPE_CHECKING:
@@ -63,8 +63,6 @@ _SMALL_KINDS: Final = frozenset(
     ]
 )
 _served: weakref.WeakSet[Any] = weakref.WeakSet()
-_lifting: Final = threading.Lock()
-_lifted: weakref.WeakKeyDictionary[Any, tuple[int, dict[str, str | None]]] = weakref.WeakKeyDictionary()
 
 
 # ------------------------------------------------------------------------------------------------ getting a session
@@ -209,24 +207,8 @@ def unmeasured_batches(frame: DataFrame, rows: int) -> Iterator[None]:
     if not kinds <= _SMALL_KINDS:
         yield
         return
-    with _lifting:
-        count, before = _lifted.get(spark, (0, {}))
-        if not count:
-            given = spark.conf.getAll
-            before = {name: given.get(name) for name in (_BATCH_BYTES, _BATCH_ROWS)}
-            if before[_BATCH_BYTES] is None:
-                spark.conf.set(_BATCH_BYTES, _NO_LIMIT)
-                spark.conf.set(_BATCH_ROWS, str(rows))
-        _lifted[spark] = count + 1, before
-    try:
+    with set_for_now(spark, {_BATCH_BYTES: _NO_LIMIT, _BATCH_ROWS: str(rows)}):
         yield
-    finally:
-        with _lifting:
-            count, before = _lifted[spark]
-            _lifted[spark] = count - 1, before
-            if count == 1 and before[_BATCH_BYTES] is None:
-                for name, earlier in before.items():
-                    spark.conf.unset(name) if earlier is None else spark.conf.set(name, earlier)
 
 
 def _with_names(kernel: Any, names: list[str], batches: Iterator[pa.RecordBatch]) -> Any:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -52,8 +51,9 @@ from lakebed.spark.exchange import (
     run_over,
     to_owners,
 )
-from lakebed.spark.jobs import JobFiles, Outcome, run_job
+from lakebed.spark.jobs import JobFiles, Outcome, run_job, spill_folder
 from lakebed.spark.session import unmeasured_batches
+from lakebed.spark.settings import set_for_now
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 _LOCAL_BATCH: Final = 8192
 _SHUFFLED_BATCH: Final = 1024
 """Rows that Spark hands to Python at a time; with a shuffle, blocks come by as many, which must fit into memory too."""
+_ADVISED_BYTES: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
+_SHUFFLED_PER_STORED: Final = 2
+"""How many times as large rows are on their way through a shuffle as in a file, at least."""
 _TOO_LARGE: Final = ("OversizedAllocation", "OutOfMemory")
 """What Spark says when a thousand rows were more than fits one batch: texts of megabytes."""
 
@@ -151,7 +154,7 @@ def _jobs(frame: DataFrame, schema: TableSchema, task: _WriteTask, folder: str |
     if task.is_dynamic:
         return _jobs_with_assigners(frame, task, places, folder)
     if TableOptions(schema.options).bucket <= 0:
-        return run_job(_rebalanced(frame, schema), task)
+        return _job_without_buckets(frame, schema, task)
     if folder is None:
         return run_job(to_owners(frame, ByBucket(schema), places), task)
     left = run_job(frame, Leaver(ByBucket(schema), places, folder)).results
@@ -172,13 +175,18 @@ def _jobs_with_assigners(frame: DataFrame, task: _WriteTask, places: int, folder
     return run_over(spark, assigned, task.write_blocks)
 
 
-def _rebalanced(frame: DataFrame, schema: TableSchema) -> DataFrame:
+def _job_without_buckets(frame: DataFrame, schema: TableSchema, task: _WriteTask) -> Outcome:
     """The frame as it is, or rows of a partition together, where the table has partitions."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     keys = [F.col(quoted_name(name)) for name in schema.partition_keys if name in frame.columns]
-    # Adaptive execution joins small partitions and splits large ones, which the rows of one table partition may be.
-    return frame.hint("rebalance", *keys) if keys else frame
+    if not keys:
+        return run_job(frame, task)
+    # Adaptive execution joins small partitions and splits large ones, which the rows of one table partition may be. What
+    # it takes for large is too little for a file; all cores are kept busy whatever this says.
+    target = TableOptions(schema.options).target_file_size(is_primary_key=False)
+    with set_for_now(frame.sparkSession, {_ADVISED_BYTES: f"{_SHUFFLED_PER_STORED * target}b"}):
+        return run_job(frame.hint("rebalance", *keys), task)
 
 
 def _shuffle_partitions(spark: SparkSession) -> int:
@@ -295,15 +303,13 @@ class _WriteTask:
     def _writer(self) -> KeyedWriter | AppendWriter:
         if not self.schema.primary_keys:
             return AppendWriter(self.layout(), threads=1, budget=self.budget)
-        # Spark names the folders that are made for such files.
-        folder = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
         return KeyedWriter(
             self.layout(),
             lambda _: self.sequences,
             threads=1,
             changelog=self.changelog,
             budget=self.budget,
-            spill_folder=folder,
+            spill_folder=spill_folder(),
         )
 
 
