@@ -86,6 +86,6 @@ class DynamicBuckets:
     def updates(self) -> Iterator[BucketIndexUpdate]:
         """What becomes of the indexes of buckets that got new keys."""
         for partition, assigner in self._assigners.items():
-            before = self._known[partition].entries
             for bucket, hashes in assigner.changed().items():
-                yield BucketIndexUpdate(partition, bucket, before.get(bucket), hashes)
+                # The assigner has all hashes of the bucket, so its index file so far need not be looked at again.
+                yield BucketIndexUpdate(partition, bucket, None, hashes)

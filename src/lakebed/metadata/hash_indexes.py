@@ -117,7 +117,8 @@ def index_path(store: TableStore, entry: IndexEntry) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BucketIndexUpdate:
-    """Rows came to a bucket: ``hashes`` are those of their keys, known ones among them, ``before`` is its index file so far.
+    """Rows came to a bucket: ``hashes`` are those of their keys, known ones among them, ``before`` is its index file so far
+    (``None`` also where the hashes are all that the bucket has).
 
     Whoever owns the bucket can tell from this alone whether it needs a new index file, and write it.
     """
@@ -139,6 +140,8 @@ class BucketIndexUpdate:
 def united(old: Hashes, hashes: Hashes) -> Hashes:
     """Ascending hashes and some more, as one ascending array with each once."""
     given = hash_index.ascending(hashes)
+    if not len(old):
+        return given
     new = given[~_are_in(old, given)]
     return np.sort(np.concatenate([old, new]), kind="stable") if len(new) else old
 
