@@ -9,14 +9,16 @@ SOURCES := src tests bench examples
 # The longest files first, so that both workers have something to do until the end.
 LONG := tests/faults tests/test_maintenance_state_machine.py tests/races
 ON_SPARK := tests/spark tests/sql tests/spark_cluster
+APART := $(ON_SPARK) tests/interop tests/dashboard
 
-.PHONY: help setup demo test cluster sql lint format interop bench soak java clean
+.PHONY: help setup demo test cluster sql dashboard lint format interop bench soak java browser clean
 
 help:
-	@echo "make demo     a primary-key table on Spark: load, upsert, time-travel, compact, check"
+	@echo "make demo     a chain table on Spark: a full load, a month of changes, any day whole, compaction, storage"
 	@echo "make test     every check: lint, types, layers, tests"
 	@echo "make cluster  the same on Spark clusters of several processes, and Spark Connect (minutes)"
 	@echo "make sql      SQL files through the Spark catalog (minutes)"
+	@echo "make dashboard  the web pages in a real browser"
 	@echo "make interop  the same tables through pypaimon and Apache Paimon itself"
 	@echo "make bench    speed and memory beside other table stores (minutes)"
 	@echo "make soak     the races and random histories, twenty times over (minutes)"
@@ -33,7 +35,7 @@ $(VENV)/.spark: $(VENV)/.runtime requirements/spark.txt
 	$(BIN)/python -m pip install --quiet -r requirements/spark.txt
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.spark requirements/dev.txt
+$(VENV)/.dev: $(VENV)/.spark requirements/service.txt requirements/dev.txt
 	$(BIN)/python -m pip install --quiet -r requirements/dev.txt
 	@touch $@
 
@@ -41,6 +43,9 @@ setup: $(VENV)/.dev java
 
 java:
 	@bash tools/java.sh
+
+browser:
+	@bash tools/browser.sh
 
 demo: $(VENV)/.spark java
 	$(BIN)/python examples/demo.py
@@ -55,7 +60,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format $(SOURCES)
 
 test: lint java
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(LONG) src tests --ignore=tests/interop $(addprefix --ignore=,$(ON_SPARK))
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(LONG) src tests $(addprefix --ignore=,$(APART))
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark
 
 cluster: $(VENV)/.dev java
@@ -63,6 +68,9 @@ cluster: $(VENV)/.dev java
 
 sql: $(VENV)/.dev java
 	$(BIN)/python -m pytest -n 2 --dist load tests/sql
+
+dashboard: $(VENV)/.dev browser
+	$(BIN)/python -m pytest tests/dashboard
 
 interop: $(VENV)/.dev
 	bash interop/setup.sh
@@ -78,10 +86,12 @@ bench: $(VENV)/.dev java
 	.venv-bench/bin/python -m bench.dynamic_buckets
 	$(BIN)/python -m bench.spark_write
 	$(BIN)/python -m bench.spark_read --repeats 7
+	$(BIN)/python -m bench.streaming
 
 soak: $(VENV)/.dev
 	LAKEBED_RACE_ROUNDS=20 LAKEBED_RACE_SECONDS=60 LAKEBED_FAULTS=all LAKEBED_KILLS=400 $(BIN)/python -m pytest tests/races tests/faults
 	LAKEBED_HISTORIES=20 $(BIN)/python -m pytest tests/test_maintenance_state_machine.py
+	LAKEBED_STREAM_BATCHES=50 LAKEBED_STREAM_KILLS=20 $(BIN)/python -m pytest tests/spark/test_stream_kills.py
 
 clean:
 	rm -rf $(VENV) .venv-bench .interop demo-warehouse .mypy_cache .ruff_cache .pytest_cache .hypothesis

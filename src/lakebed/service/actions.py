@@ -1,0 +1,225 @@
+"""What each action does, or with ``dry_run`` would do: a function from an open table and arguments to an outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from lakebed.errors import AlreadyExistsError, NotFoundError, OptionError, unknown_name
+from lakebed.format.paths import MAIN_BRANCH, check_name
+from lakebed.metadata.branches import check_branch_name
+from lakebed.metadata.compact_manifests import ManifestShape
+from lakebed.metadata.removal import Removal
+from lakebed.operations.compact import compact as compact_keyed
+from lakebed.operations.compact_append import compact_append_table
+from lakebed.operations.engine import Compacted, InProcess, Rewritten
+from lakebed.operations.table_checks import check_keyed
+from lakebed.options import check_existing
+from lakebed.rows.append_compact import AppendCompactor
+from lakebed.rows.compact import BucketWork, Compactor
+from lakebed.rows.where import parse_where
+from lakebed.scan import find_snapshot
+from lakebed.service.contents import total
+from lakebed.service.jobs import Outcome, Report
+from lakebed.service.models import jobs as models
+from lakebed.service.texts import count_text, names_text, size_text
+from lakebed.service.warehouses import OpenTable
+
+# ---------------------------------------------------------------------------------------------------------- compaction
+
+
+class _PlannedError(Exception):
+    """Leaves a compaction after it was planned, before anything is written: the files it would take, and their groups."""
+
+    def __init__(self, files: Sequence[pa.Table]) -> None:
+        super().__init__("planned")
+        self.files = files
+
+
+class _OnlyPlan(InProcess):
+    """An engine that does nothing but tell what it was to do."""
+
+    def compact(self, compactor: Compactor, works: Sequence[BucketWork], report: Any) -> Compacted:  # noqa: ARG002 - the engine's signature
+        self._tell([work.entries.take([file.row for file in work.unit.files]) for work in works])
+
+    def rewrite(self, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Any) -> Rewritten:  # noqa: ARG002 - the engine's signature
+        self._tell(packs)
+
+    def _tell(self, files: Sequence[pa.Table]) -> NoReturn:
+        raise _PlannedError(files)
+
+
+def compact(opened: OpenTable, asked: models.Compact, report: Report) -> Outcome:
+    """Merge files."""
+    plan = _plan(opened, asked)
+    shape = {
+        "input_files": sum(len(files) for files in plan),
+        "input_bytes": sum(total(files, "file_size") for files in plan),
+        "input_records": sum(total(files, "row_count") for files in plan),
+        "buckets": len(plan),
+    }
+    group = "bucket" if opened.table.schema.primary_keys else "group"
+    what = f"{count_text(shape['input_files'], 'file')} ({size_text(shape['input_bytes'])}) in {count_text(len(plan), group)}"
+    if not plan:
+        return Outcome({"snapshot_id": None, **shape}, "nothing to compact")
+    if asked.dry_run:
+        return Outcome({"snapshot_id": None, **shape}, f"would merge {what}")
+    made = opened.table.compact(full=asked.full, where=asked.where, report=report)
+    if made is None:
+        return Outcome({"snapshot_id": None, **shape}, "nothing to compact any more")
+    return Outcome({"snapshot_id": made.id, **shape}, f"merged {what} as snapshot {made.id}")
+
+
+def _plan(opened: OpenTable, asked: models.Compact) -> Sequence[pa.Table]:
+    """The files that a compaction would take, by what it does at once: a bucket, or a pack of small files."""
+    schema, where = opened.table.schema, f"table {opened.full_name}"
+    check_existing(schema.options, where=where, writing=True)
+    check_keyed(schema, where)
+    condition = None if asked.where is None else parse_where(asked.where, schema.partition_fields)
+    run = compact_keyed if schema.primary_keys else compact_append_table
+    try:
+        run(opened.store, full=asked.full, where=condition, engine=_OnlyPlan())
+    except _PlannedError as planned:
+        return planned.files
+    return ()
+
+
+def compact_manifests(opened: OpenTable, asked: models.CompactManifests, _: Report) -> Outcome:
+    """Fold manifests."""
+    done = opened.table.compact_manifests(dry_run=asked.dry_run)
+    result = {
+        "snapshot_id": None if done.snapshot is None else done.snapshot.id,
+        "before": _shape(done.before),
+        "after": _shape(done.after),
+        "rewritten": done.rewritten,
+        "cancelled": done.cancelled,
+    }
+    return Outcome(result, str(done))
+
+
+def _shape(shape: ManifestShape) -> dict[str, int]:
+    return {"manifests": shape.manifests, "entries": shape.entries, "bytes": shape.bytes}
+
+
+# ------------------------------------------------------------------------------------------------------------- history
+
+
+def expire_snapshots(opened: OpenTable, asked: models.ExpireSnapshots, _: Report) -> Outcome:
+    """Remove old snapshots."""
+    done = opened.table.expire_snapshots(
+        retain_max=asked.retain_max,
+        retain_min=asked.retain_min,
+        older_than=asked.older_than,
+        max_deletes=asked.max_deletes,
+        dry_run=asked.dry_run,
+    )
+    if not done.snapshots:
+        summary = "no snapshots to expire"
+    else:
+        verb = "would expire" if asked.dry_run else "expired"
+        summary = f"{verb} {_snapshots(done.snapshots)} and {_files(done.removal)}"
+    return Outcome({"snapshots": list(done.snapshots), **_removed(done.removal)}, summary)
+
+
+def rollback(opened: OpenTable, asked: models.Rollback, _: Report) -> Outcome:
+    """Make an earlier snapshot the latest."""
+    plan = opened.table.rollback_to(snapshot=asked.snapshot, tag=asked.tag, dry_run=asked.dry_run)
+    result = {
+        "snapshot_id": plan.target.id,
+        "removed_snapshots": list(plan.snapshots),
+        "removed_tags": list(plan.tags),
+        "removed_changelogs": list(plan.changelogs),
+    }
+    verb = "would roll back" if asked.dry_run else "rolled back"
+    gone = [_snapshots(plan.snapshots)] if plan.snapshots else []
+    gone += [f"tag {tag}" for tag in plan.tags]
+    return Outcome(result, f"{verb} to snapshot {plan.target.id}; goes: {', '.join(gone) or 'nothing'}")
+
+
+def _snapshots(ids: Sequence[int]) -> str:
+    if len(ids) == 1:
+        return f"snapshot {ids[0]}"
+    return f"{len(ids):,} snapshots ({min(ids)} to {max(ids)})"
+
+
+def _files(removal: Removal) -> str:
+    size = sum(max(file.size, 0) for file in removal.files)
+    return f"{count_text(removal.count, 'file')} ({size_text(size)})"
+
+
+def _removed(removal: Removal) -> dict[str, Any]:
+    kinds: dict[str, dict[str, int]] = {}
+    for file in removal.files:
+        sums = kinds.setdefault(file.kind, {"file_count": 0, "byte_count": 0})
+        sums["file_count"] += 1
+        sums["byte_count"] += max(file.size, 0)
+    size = sum(one["byte_count"] for one in kinds.values())
+    return {"file_count": removal.count, "byte_count": size, "by_kind": kinds}
+
+
+# --------------------------------------------------------------------------------------------------- tags and branches
+
+
+def create_tag(opened: OpenTable, asked: models.CreateTag, _: Report) -> Outcome:
+    """Name a snapshot."""
+    if not asked.dry_run:
+        made = opened.table.create_tag(asked.name, snapshot=asked.snapshot, time_retained=asked.time_retained)
+        result = {"name": made.name, "snapshot_id": made.snapshot.id}
+        return Outcome(result, f"created tag {made.name} of snapshot {made.snapshot.id}")
+    check_name(asked.name, "tag")
+    if asked.name in opened.table.tags():
+        raise AlreadyExistsError(f"tag {asked.name!r} of table {opened.full_name} already exists")
+    number = _existing_snapshot(opened, asked.snapshot, None)
+    return Outcome({"name": asked.name, "snapshot_id": number}, f"would create tag {asked.name} of snapshot {number}")
+
+
+def delete_tag(opened: OpenTable, asked: models.DeleteTag, _: Report) -> Outcome:
+    """Remove a tag."""
+    removal = opened.table.delete_tag(asked.name, dry_run=asked.dry_run)
+    verb = "would delete" if asked.dry_run else "deleted"
+    return Outcome({"name": asked.name, **_removed(removal)}, f"{verb} tag {asked.name} and {_files(removal)}")
+
+
+def create_branch(opened: OpenTable, asked: models.CreateBranch, _: Report) -> Outcome:
+    """Make a branch."""
+    check_branch_name(asked.name)
+    start = None
+    if asked.snapshot is not None or asked.tag is not None:
+        start = _existing_snapshot(opened, asked.snapshot, asked.tag)
+    if asked.name in opened.table.branches():
+        raise AlreadyExistsError(f"branch {asked.name!r} of table {opened.full_name} already exists")
+    if not asked.dry_run:
+        opened.table.create_branch(asked.name, tag=asked.tag, snapshot=asked.snapshot)
+    verb = "would create" if asked.dry_run else "created"
+    content = "empty" if start is None else f"with snapshot {start}"
+    return Outcome({"name": asked.name, "snapshot_id": start}, f"{verb} branch {asked.name}, {content}")
+
+
+def delete_branch(opened: OpenTable, asked: models.DeleteBranch, _: Report) -> Outcome:
+    """Remove a branch."""
+    main = opened.on_branch(MAIN_BRANCH)
+    known = main.table.branches()
+    if asked.name == MAIN_BRANCH:
+        raise OptionError(f"branch {MAIN_BRANCH!r} is table {opened.full_name} itself; it cannot be deleted")
+    if asked.name not in known:
+        raise NotFoundError(unknown_name("branch", asked.name, known, where=f"table {opened.full_name}"))
+    naming = [key for key, value in main.table.options.items() if key.endswith("-branch") and value == asked.name]
+    if naming:
+        raise OptionError(
+            f"branch {asked.name!r} cannot be deleted, as the table reads it: {names_text(naming)}; reset the option first"
+        )
+    latest = main.on_branch(asked.name).table.latest_snapshot()
+    if not asked.dry_run:
+        main.table.drop_branch(asked.name)
+    verb = "would delete" if asked.dry_run else "deleted"
+    result = {"name": asked.name, "snapshot_id": None if latest is None else latest.id}
+    return Outcome(result, f"{verb} branch {asked.name}; its files stay until orphans are removed")
+
+
+def _existing_snapshot(opened: OpenTable, snapshot: int | None, tag: str | None) -> int:
+    found = find_snapshot(opened.store, version=snapshot, timestamp=None, tag=tag)
+    if found is None:
+        raise NotFoundError(f"table {opened.full_name} has no snapshot yet")
+    return found.id

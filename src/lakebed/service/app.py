@@ -1,0 +1,95 @@
+"""The application: routes, guard, metrics and dashboard put together."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from fastapi import APIRouter, FastAPI, Response
+from starlette.concurrency import run_in_threadpool
+
+from lakebed.service.errors import add_handlers, documented
+from lakebed.service.guard import OPENAPI_PATH, Guard
+from lakebed.service.metrics import Measured
+from lakebed.service.models.tables import Alive
+from lakebed.service.routes import actions, contents, history, rows, tables
+from lakebed.service.routes.parameters import ServiceState
+from lakebed.service.settings import Settings
+from lakebed.service.state import Service
+from lakebed.service.web import web_router
+from lakebed.version import VERSION
+
+_METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_ABOUT: Final = (
+    "Apache Paimon tables: what is in them, what happened to them, how they are, and, where it is allowed, actions that keep "
+    "them in order. Times are epoch milliseconds, sizes are bytes."
+)
+
+_signs = APIRouter(tags=["service"])
+
+
+@_signs.get("/healthz", summary="Whether the service runs", responses=documented(403))
+def alive() -> Alive:
+    """A sign of life; opens no table."""
+    return Alive(status="ok")
+
+
+@_signs.get(
+    "/metrics",
+    summary="Numbers for Prometheus",
+    response_class=Response,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **documented(401, 403)},
+)
+def metrics(state: ServiceState) -> Response:
+    """Requests, pages, snapshots opened, caches, timings, jobs."""
+    return Response(state.metrics.text(), media_type=_METRICS_TYPE)
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """An application for these settings; it begins to watch the library when it starts, and lets jobs end when it stops."""
+    state = Service.of(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        stop_watching = state.metrics.watch()
+        try:
+            yield
+        finally:
+            stop_watching()
+            await run_in_threadpool(state.jobs.close)
+
+    app = FastAPI(
+        title="Lakebed",
+        version=VERSION,
+        description=_ABOUT,
+        openapi_url=OPENAPI_PATH,
+        docs_url=None,  # they load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+        redirect_slashes=False,
+    )
+    app.state.service = state
+    add_handlers(app)
+    for router in (tables.router, history.router, contents.router, rows.router, actions.acting, actions.looking):
+        app.include_router(router)
+    app.include_router(_signs)
+    app.include_router(web_router(settings.web))
+    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(Measured, metrics=state.metrics)
+    if settings.token is not None:
+        _document_token(app)
+    return app
+
+
+def _document_token(app: FastAPI) -> None:
+    """Tell in the OpenAPI document that a token is needed."""
+    plain = app.openapi
+
+    def with_token() -> dict[str, Any]:
+        document = plain()
+        document.setdefault("components", {})["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}]
+        return document
+
+    app.openapi = with_token  # type: ignore[method-assign]

@@ -1,0 +1,1 @@
+"""What the service answers and takes, as types; the OpenAPI document is made of them."""

@@ -1,0 +1,179 @@
+"""Answers about what a version of a table consists of, and about its rows."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from lakebed.service.models.common import Model, Page, ResultColumn, Row, SchemaChange
+from lakebed.service.models.history import SnapshotInfo
+
+
+class PartitionInfo(Model):
+    """A partition."""
+
+    partition: str = Field(examples=["dt=2025-01-01"])
+    values: dict[str, str | None] = Field(examples=[{"dt": "2025-01-01"}])
+    record_count: int
+    file_count: int
+    byte_count: int
+    bucket_count: int
+    last_update_millis: int | None
+
+
+class LevelInfo(Model):
+    """The files of one level of a bucket."""
+
+    level: int
+    file_count: int
+    byte_count: int
+    record_count: int
+
+
+class BucketInfo(Model):
+    """A bucket with its levels; each file of level 0 is a sorted run, each other level one together."""
+
+    partition: str
+    bucket: int
+    record_count: int
+    file_count: int
+    byte_count: int
+    sorted_runs: int | None
+    last_update_millis: int | None
+    levels: list[LevelInfo]
+
+
+class BucketPage(Page[BucketInfo]):
+    """Buckets, and the highest level that there is."""
+
+    max_level: int
+
+
+class FileInfo(Model):
+    """A data file; ``path`` is relative to the warehouse."""
+
+    partition: str
+    bucket: int
+    level: int
+    file_name: str = Field(examples=["data-0f2c4a5e-0.parquet"])
+    path: str = Field(examples=["shop.db/orders/bucket-0/data-0f2c4a5e-0.parquet"])
+    record_count: int
+    byte_count: int
+    deleted_record_count: int | None
+    schema_id: int
+    min_key: str | None
+    max_key: str | None
+    min_sequence_number: int
+    max_sequence_number: int
+    source: Literal["APPEND", "COMPACT"] | None
+    created_millis: int | None
+
+
+class FilePage(Page[FileInfo]):
+    """Files, and what all that match hold together."""
+
+    record_count: int
+    byte_count: int
+
+
+class BranchInfo(Model):
+    """A branch, main among them."""
+
+    name: str = Field(examples=["main"])
+    is_current: bool
+    created_millis: int | None
+    earliest_snapshot_id: int | None
+    latest_snapshot_id: int | None
+    last_commit_millis: int | None
+    snapshot_count: int
+    schema_id: int
+    forked_from_snapshot_id: int | None
+    role: Literal["fallback", "chain-full", "chain-delta"] | None
+
+
+class TagInfo(Model):
+    """A tag."""
+
+    name: str = Field(examples=["v1"])
+    snapshot_id: int
+    commit_millis: int
+    record_count: int
+    schema_id: int
+    created_millis: int | None
+    expires_millis: int | None
+
+
+class ChainLink(Model):
+    """A partition of a chain table: what there is of it, and on how many partitions its whole view builds."""
+
+    partition: str = Field(examples=["dt=20250101"])
+    group: str
+    kind: str = Field(examples=["full"])
+    anchor: str | None
+    depth: int | None
+    file_count: int | None
+    byte_count: int | None
+    is_stale: bool
+
+
+class ChainView(Page[ChainLink]):
+    """The chain of a table; a table that has none says so."""
+
+    is_chain: bool
+    full_branch: str | None
+    delta_branch: str | None
+    group_keys: list[str]
+    chain_keys: list[str]
+
+
+class DiffFile(Model):
+    """A file that one of two snapshots has."""
+
+    path: str
+    bucket: int
+    level: int
+    record_count: int
+    byte_count: int
+
+
+class DiffFiles(Model):
+    """Files that one of two snapshots has; at most 200 are listed."""
+
+    count: int
+    byte_count: int
+    record_count: int
+    items: list[DiffFile]
+
+
+class DiffRows(Model):
+    """Some rows that came and that went."""
+
+    columns: list[ResultColumn]
+    added: list[Row]
+    removed: list[Row]
+    has_more: bool
+
+
+class DiffInfo(Model):
+    """What differs between two snapshots; ``rows`` are null if none were asked for, or too much would have to be read."""
+
+    before: SnapshotInfo
+    after: SnapshotInfo
+    schema_changes: list[SchemaChange] = Field(serialization_alias="schema")
+    files_added: DiffFiles
+    files_removed: DiffFiles
+    bytes_to_compare: int
+    rows: DiffRows | None
+
+
+class Preview(Model):
+    """Some rows. ``cut_by`` tells whether a limit of rows or of bytes ended them."""
+
+    snapshot_id: int | None
+    columns: list[ResultColumn]
+    rows: list[Row]
+    has_more: bool
+    cut_by: Literal["rows", "bytes"] | None
+    files: int
+    bytes_to_read: int

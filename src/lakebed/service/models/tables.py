@@ -1,0 +1,149 @@
+"""Answers about the service, warehouses, databases and tables."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from lakebed.service.models.common import Column, HealthSummary, Model, SchemaChange, Verdict
+from lakebed.service.models.history import SnapshotInfo
+
+TableKind = Literal["primary-key", "append", "chain"]
+
+
+class LimitsInfo(Model):
+    """How much one request may ask for."""
+
+    page: int = Field(examples=[1000])
+    preview_rows: int = Field(examples=[1000])
+    preview_bytes: int = Field(examples=[4194304])
+    jobs: int = Field(examples=[200])
+
+
+class ServiceInfo(Model):
+    """What kind of service this is."""
+
+    name: str = Field(examples=["lakebed"])
+    version: str = Field(examples=["0.1.0"])
+    token_required: bool
+    allow_actions: bool
+    limits: LimitsInfo
+
+
+class Alive(Model):
+    """The service runs."""
+
+    status: Literal["ok"]
+
+
+class WarehouseInfo(Model):
+    """A warehouse that is served."""
+
+    name: str = Field(examples=["demo"])
+    path: str = Field(examples=["/data/demo"])
+    databases: int = Field(examples=[2])
+
+
+class DatabaseInfo(Model):
+    """A database of a warehouse."""
+
+    name: str = Field(examples=["shop"])
+    tables: int = Field(examples=[3])
+    comment: str | None
+    properties: dict[str, str]
+
+
+class TableSummary(Model):
+    """A table in a list. ``problem`` tells why it cannot be opened; most else is null then."""
+
+    database: str = Field(examples=["shop"])
+    name: str = Field(examples=["orders"])
+    kind: TableKind | None = Field(examples=["primary-key"])
+    partition_keys: list[str]
+    primary_keys: list[str] = Field(examples=[["id"]])
+    comment: str | None
+    latest_snapshot_id: int | None = Field(examples=[12])
+    last_commit_millis: int | None = Field(examples=[1763251200000])
+    record_count: int | None = Field(examples=[1000])
+    file_count: int | None = Field(examples=[8])
+    byte_count: int | None = Field(examples=[123456])
+    health: HealthSummary | None
+    problem: str | None
+
+
+class TableOverview(Model):
+    """A branch of a table."""
+
+    warehouse: str = Field(examples=["demo"])
+    database: str = Field(examples=["shop"])
+    name: str = Field(examples=["orders"])
+    branch: str = Field(examples=["main"])
+    path: str = Field(examples=["/data/demo/shop.db/orders"])
+    kind: TableKind = Field(examples=["primary-key"])
+    comment: str | None
+    schema_id: int = Field(examples=[0])
+    columns: list[Column]
+    partition_keys: list[str]
+    primary_keys: list[str] = Field(examples=[["id"]])
+    bucket_keys: list[str] = Field(examples=[["id"]])
+    bucket: str = Field(examples=["2"])
+    merge_engine: str | None = Field(examples=["deduplicate"])
+    latest_snapshot: SnapshotInfo | None
+    snapshot_count: int = Field(examples=[12])
+    earliest_snapshot_id: int | None = Field(examples=[1])
+    record_count: int
+    file_count: int
+    byte_count: int
+    partition_count: int
+    bucket_count: int
+    branches: list[str]
+    tags: list[str]
+    warnings: list[str]
+    health: HealthSummary
+
+
+class SchemaVersion(Model):
+    """A schema that a table had, and what it changed."""
+
+    id: int = Field(examples=[1])
+    time_millis: int = Field(examples=[1763251200000])
+    comment: str | None
+    columns: list[Column]
+    partition_keys: list[str]
+    primary_keys: list[str]
+    options: dict[str, str]
+    changes: list[SchemaChange]
+
+
+class OptionInfo(Model):
+    """An option of a table with its documentation."""
+
+    name: str = Field(examples=["bucket"])
+    value: str | None = Field(examples=["2"])
+    default: str | None = Field(examples=["-1"])
+    is_set: bool
+    type: str | None = Field(examples=["int"])
+    support: Literal["honoured", "kept", "refused", "unknown"]
+    meaning: str | None
+    section: str | None
+
+
+class HealthItem(Model):
+    """One thing about a table that may be well or not. ``action`` names what helps."""
+
+    name: str = Field(examples=["small_files"])
+    title: str = Field(examples=["Small files"])
+    verdict: Verdict = Field(examples=["ok"])
+    reason: str = Field(examples=["No bucket has enough small files for a compaction to be worth it."])
+    value: float | None = Field(examples=[3])
+    unit: str | None = Field(examples=["files"])
+    action: str | None
+
+
+class Health(Model):
+    """How a table is; the verdict is the worst of its items."""
+
+    verdict: Verdict = Field(examples=["ok"])
+    snapshot_id: int | None = Field(examples=[12])
+    items: list[HealthItem]

@@ -1,0 +1,160 @@
+"""Actions as jobs, and jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from lakebed.errors import OptionError
+from lakebed.service import actions
+from lakebed.service.errors import RefusedError, documented
+from lakebed.service.jobs import Outcome, Report, Task
+from lakebed.service.models import jobs as models
+from lakebed.service.models.common import Page
+from lakebed.service.models.jobs import ActionName, Job, JobState
+from lakebed.service.routes.parameters import (
+    API,
+    READ_ERRORS,
+    TABLE_PATH,
+    Cut,
+    Opened,
+    ServiceState,
+)
+from lakebed.service.state import Service, service_of
+from lakebed.service.warehouses import OpenTable
+
+A = TypeVar("A", bound=models.Action)
+Route = TypeVar("Route", bound=Callable[..., Any])
+
+ERRORS = {**READ_ERRORS, **documented(409, 413, 415)}
+
+
+async def check_allowed(request: Request) -> None:
+    """Refuse every action where the service was not told to allow them."""
+    if not service_of(request).settings.allow_actions:
+        raise RefusedError(403, "this service is read-only; start it with --allow-actions to change tables")
+
+
+acting = APIRouter(prefix=API, tags=["actions"], dependencies=[Depends(check_allowed)])
+looking = APIRouter(prefix=API, tags=["jobs"])
+
+
+def _start(
+    state: Service,
+    opened: OpenTable,
+    response: Response,
+    name: ActionName,
+    run: Callable[[OpenTable, A, Report], Outcome],
+    asked: A,
+    *,
+    can_stop: bool = False,
+) -> Job:
+    task = Task(
+        action=name,
+        warehouse=opened.warehouse.name,
+        database=opened.database,
+        table=opened.name,
+        branch=opened.table.branch_name,
+        dry_run=asked.dry_run,
+        arguments=asked.model_dump(mode="json", exclude={"dry_run"}),
+        work=partial(run, opened, asked),
+        can_stop=can_stop and not asked.dry_run,
+    )
+    job = state.jobs.start(task)
+    response.headers["Location"] = f"/api/v1/jobs/{job.id}"
+    return job
+
+
+def _action(name: ActionName, summary: str) -> Callable[[Route], Route]:
+    path = f"{TABLE_PATH}/actions/{name}"
+    return acting.post(path, summary=summary, status_code=202, responses=ERRORS)
+
+
+@_action("compact", "Merge files")
+def compact(state: ServiceState, opened: Opened, asked: models.Compact, response: Response) -> Job:
+    """Merge files where there are too many, or all that can be merged. Rows stay as they are."""
+    return _start(state, opened, response, "compact", actions.compact, asked, can_stop=True)
+
+
+@_action("compact-manifests", "Fold manifests")
+def compact_manifests(state: ServiceState, opened: Opened, asked: models.CompactManifests, response: Response) -> Job:
+    """Write the list of files anew, without what cancels out."""
+    return _start(state, opened, response, "compact-manifests", actions.compact_manifests, asked)
+
+
+@_action("expire-snapshots", "Remove old snapshots")
+def expire_snapshots(state: ServiceState, opened: Opened, asked: models.ExpireSnapshots, response: Response) -> Job:
+    """Remove old snapshots and the files that nothing else needs; tags, branches and consumers protect theirs."""
+    return _start(state, opened, response, "expire-snapshots", actions.expire_snapshots, asked)
+
+
+@_action("create-tag", "Name a snapshot")
+def create_tag(state: ServiceState, opened: Opened, asked: models.CreateTag, response: Response) -> Job:
+    """Hold a snapshot under a name."""
+    return _start(state, opened, response, "create-tag", actions.create_tag, asked)
+
+
+@_action("delete-tag", "Remove a tag")
+def delete_tag(state: ServiceState, opened: Opened, asked: models.DeleteTag, response: Response) -> Job:
+    """Remove a tag and the files that nothing else needs."""
+    return _start(state, opened, response, "delete-tag", actions.delete_tag, asked)
+
+
+@_action("create-branch", "Make a branch")
+def create_branch(state: ServiceState, opened: Opened, asked: models.CreateBranch, response: Response) -> Job:
+    """Make a branch: empty, or with what a snapshot or a tag holds."""
+    return _start(state, opened, response, "create-branch", actions.create_branch, asked)
+
+
+@_action("delete-branch", "Remove a branch")
+def delete_branch(state: ServiceState, opened: Opened, asked: models.DeleteBranch, response: Response) -> Job:
+    """Remove a branch; its files stay until orphans are removed."""
+    return _start(state, opened, response, "delete-branch", actions.delete_branch, asked)
+
+
+@_action("rollback", "Go back to an earlier snapshot")
+def rollback(state: ServiceState, opened: Opened, asked: models.Rollback, response: Response) -> Job:
+    """Make an earlier snapshot the latest again; later ones and their tags go."""
+    if (asked.snapshot is None) == (asked.tag is None):
+        raise OptionError("say where to go back to with one of snapshot and tag")
+    return _start(state, opened, response, "rollback", actions.rollback, asked)
+
+
+# ---------------------------------------------------------------------------------------------------------------- jobs
+
+
+JobId = Annotated[str, Path(min_length=1, max_length=64, description="The id of a job.", examples=["6b3f0c1e9a7d4c52"])]
+
+
+@looking.get("/jobs", summary="Jobs", responses=documented(401, 403, 422))
+def jobs(
+    state: ServiceState,
+    part: Cut,
+    warehouse: Annotated[str | None, Query(max_length=64, description="Only on this warehouse.")] = None,
+    database: Annotated[str | None, Query(max_length=255, description="Only in this database.")] = None,
+    table: Annotated[str | None, Query(max_length=255, description="Only on this table.")] = None,
+    job_state: Annotated[JobState | None, Query(alias="state", description="Only in this state.")] = None,
+) -> Page[Job]:
+    """Newest first; those that ended stay until enough newer ones have."""
+    wanted = {"warehouse": warehouse, "database": database, "table": table, "state": job_state}
+    found = state.jobs.list(
+        lambda job: all(value is None or getattr(job, name) == value for name, value in wanted.items())
+    )
+    return Page(**part.page(found))
+
+
+@looking.get("/jobs/{job_id}", summary="A job", responses=documented(401, 403, 404, 422))
+def job(state: ServiceState, job_id: JobId) -> Job:
+    """How far a job is, or what became of it."""
+    return state.jobs.get(job_id)
+
+
+@acting.post(
+    "/jobs/{job_id}/cancel", summary="Stop a job", responses=documented(400, 401, 403, 404, 409, 413, 415, 422)
+)
+def cancel(state: ServiceState, job_id: JobId, asked: models.Cancel) -> Job:  # noqa: ARG001 - the body only has to be there
+    """Stop a job that waits or reports progress; what it wrote is taken back. Others run to their end."""
+    return state.jobs.cancel(job_id)

@@ -1,0 +1,127 @@
+"""Snapshots, what one of them changed, and compactions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query
+
+from lakebed.service.history import changes_of, snapshot_info
+from lakebed.service.models.history import CommitKindName, CompactionInfo, HistoryPage, SnapshotDetail, SnapshotInfo
+from lakebed.service.routes.parameters import (
+    API,
+    DEFAULT_HISTORY_PAGE,
+    READ_ERRORS,
+    TABLE_PATH,
+    Cut,
+    Limit,
+    Offset,
+    Opened,
+    ServiceState,
+)
+
+router = APIRouter(prefix=API, tags=["history"])
+
+Moment = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=64,
+        description="Epoch milliseconds, a time such as 2025-01-31 12:00:00, or ago, such as 3 d.",
+        examples=["3 d"],
+    ),
+]
+
+
+async def asked(
+    limit: Limit = DEFAULT_HISTORY_PAGE,
+    cursor: Annotated[str | None, Query(max_length=64, description="next_cursor of the page before.")] = None,
+    offset: Offset = 0,
+    user: Annotated[str | None, Query(max_length=255, description="Only commits of this user.")] = None,
+    since: Moment = None,
+    until: Moment = None,
+) -> dict[str, Any]:
+    """Which part of a history is asked for, as arguments of :meth:`lakebed.Table.history`."""
+    return {
+        "limit": limit,
+        "cursor": cursor,
+        "offset": offset,
+        "user": user,
+        "since": as_moment(since),
+        "until": as_moment(until),
+    }
+
+
+HistoryPart = Annotated[dict[str, Any], Depends(asked)]
+
+
+def as_moment(text: str | None) -> int | str | None:
+    """A number is milliseconds; all else stays text, so that a cursor of 3 d ago goes on with 3 d ago."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 19 else text
+
+
+@router.get(f"{TABLE_PATH}/snapshots", summary="Snapshots of a table", responses=READ_ERRORS)
+def snapshots(
+    state: ServiceState,
+    opened: Opened,
+    part: HistoryPart,
+    kind: Annotated[CommitKindName | None, Query(description="Only commits of this kind.")] = None,
+) -> HistoryPage[SnapshotInfo]:
+    """One page, newest first. By cursor nothing is repeated or skipped while others commit and expire."""
+    page = opened.table.history(kind=kind, **part)
+    state.metrics.pages.labels("snapshots").inc()
+    state.metrics.snapshots_scanned.inc(page.scanned)
+    tags = state.tags.of(opened.store)
+    return HistoryPage(
+        items=[snapshot_info(one, tags) for one in page.snapshots],
+        next_cursor=page.next_cursor,
+        total=page.total,
+        scanned=page.scanned,
+        source=page.source.value,
+    )
+
+
+@router.get(f"{TABLE_PATH}/snapshots/{{snapshot_id}}", summary="A snapshot and what it changed", responses=READ_ERRORS)
+def snapshot(
+    state: ServiceState,
+    opened: Opened,
+    part: Cut,
+    snapshot_id: Annotated[int, Path(ge=1, lt=2**62, description="The id of a snapshot.", examples=[3])],
+) -> SnapshotDetail:
+    """Files that it added and deleted, summed up by bucket, and a part of them one by one."""
+    found = opened.table.snapshot(snapshot_id)
+    state.metrics.snapshots_scanned.inc()
+    return SnapshotDetail(
+        snapshot=snapshot_info(found, state.tags.of(opened.store)), changes=changes_of(opened.store, found, part)
+    )
+
+
+@router.get(f"{TABLE_PATH}/compactions", summary="Compactions of a table", responses=READ_ERRORS)
+def compactions(state: ServiceState, opened: Opened, part: HistoryPart) -> HistoryPage[CompactionInfo]:
+    """One page, newest first: what each read and wrote, when it began, how long it took."""
+    page = opened.table.compactions(**part)
+    state.metrics.pages.labels("compactions").inc()
+    state.metrics.snapshots_scanned.inc(page.scanned)
+    items = [
+        CompactionInfo(
+            snapshot_id=one.snapshot.id,
+            kind=one.kind.value,
+            started_millis=one.started_millis,
+            finished_millis=one.finished_millis,
+            duration_millis=one.duration_millis,
+            input_files=one.input_files,
+            input_bytes=one.input_bytes,
+            input_rows=one.input_rows,
+            output_files=one.output_files,
+            output_bytes=one.output_bytes,
+            output_rows=one.output_rows,
+            partitions=one.partitions,
+            buckets=one.buckets,
+            commit_user=one.snapshot.commit_user,
+            from_facts=one.from_facts,
+        )
+        for one in page.compactions
+    ]
+    return HistoryPage(
+        items=items, next_cursor=page.next_cursor, total=page.total, scanned=page.scanned, source=page.source.value
+    )

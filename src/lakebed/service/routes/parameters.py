@@ -1,0 +1,65 @@
+"""What requests have in common: names in the path, parts of lists, versions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Path, Query, Request
+
+from lakebed.service.contents import Slice
+from lakebed.service.errors import documented
+from lakebed.service.settings import Limits
+from lakebed.service.state import Service, service_of
+from lakebed.service.warehouses import OpenTable
+
+DEFAULT_PAGE = 100
+DEFAULT_HISTORY_PAGE = 25
+_PAGE = Limits().page
+
+API = "/api/v1"
+TABLE_PATH = "/warehouses/{warehouse}/databases/{database}/tables/{table}"
+READ_ERRORS = documented(400, 401, 403, 404, 422, 503)
+
+WarehouseName = Annotated[str, Path(min_length=1, max_length=64, description="A warehouse.", examples=["demo"])]
+DatabaseName = Annotated[str, Path(min_length=1, max_length=255, description="A database.", examples=["shop"])]
+TableName = Annotated[str, Path(min_length=1, max_length=255, description="A table.", examples=["orders"])]
+BranchName = Annotated[
+    str | None, Query(min_length=1, max_length=255, description="A branch; main if left out.", examples=["main"])
+]
+Limit = Annotated[int, Query(ge=1, le=_PAGE, description="How many at most.")]
+Offset = Annotated[int, Query(ge=0, lt=2**31, description="How many to leave out.")]
+Version = Annotated[
+    str | None,
+    Query(min_length=1, max_length=255, description="As of a snapshot or tag; the latest if left out.", examples=["3"]),
+]
+Search = Annotated[str | None, Query(max_length=255, description="Only names that hold this text, in any case.")]
+PartitionName = Annotated[
+    str | None, Query(max_length=4000, description="Only this partition.", examples=["dt=2025-01-01"])
+]
+
+
+# What needs no thread is asked for on the event loop: a hop to a thread costs more than all of it.
+
+
+async def state_of(request: Request) -> Service:
+    """The service that a request came to."""
+    return service_of(request)
+
+
+ServiceState = Annotated[Service, Depends(state_of)]
+
+
+def open_table(
+    request: Request, warehouse: WarehouseName, database: DatabaseName, table: TableName, branch: BranchName = None
+) -> OpenTable:
+    """The branch of a table that a request names."""
+    return service_of(request).warehouses.open(warehouse, database, table, branch)
+
+
+async def cut(limit: Limit = DEFAULT_PAGE, offset: Offset = 0) -> Slice:
+    """The part of a list that a request asks for."""
+    return Slice(limit, offset)
+
+
+Opened = Annotated[OpenTable, Depends(open_table)]
+Cut = Annotated[Slice, Depends(cut)]

@@ -1,0 +1,81 @@
+"""What a service is told when it starts: warehouses, who may ask, what may be changed, how much one answer may hold."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from lakebed.errors import NotFoundError, OptionError
+
+LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
+DEFAULT_PORT: Final = 8451
+LEAST_TOKEN: Final = 16
+
+_WAREHOUSE_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_TOKEN: Final = re.compile(r"[\x21-\x7e]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one request may ask for.
+
+    ``read_bytes`` are bytes of data files that a preview, and ``diff_bytes`` that a comparison of rows, may open. As rows take
+    memory, only so many ``readers`` read them at once; others wait for some seconds and are told to come again.
+    """
+
+    page: int = 1000
+    preview_rows: int = 1000
+    preview_bytes: int = 4 * 1024**2
+    read_bytes: int = 512 * 1024**2
+    diff_bytes: int = 64 * 1024**2
+    readers: int = 4
+    reader_wait: float = 10
+    body_bytes: int = 64 * 1024
+    jobs: int = 200
+    workers: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a service behaves. ``allowed_hosts`` are the names it answers to; none: whatever the ``Host`` header says."""
+
+    warehouses: Mapping[str, str]
+    allow_actions: bool = False
+    read_only: bool = False
+    token: str | None = field(default=None, repr=False)
+    allowed_hosts: tuple[str, ...] = LOOPBACK_HOSTS
+    web: Path = Path(__file__).parent / "web"
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if not self.warehouses:
+            raise OptionError("a service needs at least one warehouse")
+        for name, folder in self.warehouses.items():
+            if _WAREHOUSE_NAME.fullmatch(name) is None:
+                raise OptionError(
+                    f"{name!r} cannot be the name of a warehouse; it must be letters, digits, '_', '-' and '.', at most 64"
+                )
+            if not Path(folder).is_dir():
+                raise NotFoundError(
+                    f"there is no warehouse at {folder}; give the folder that holds <database>.db folders"
+                )
+        if self.token is not None and (len(self.token) < LEAST_TOKEN or _TOKEN.fullmatch(self.token) is None):
+            raise OptionError(f"a token needs at least {LEAST_TOKEN} characters, without spaces, from '!' to '~'")
+        if self.allow_actions and self.read_only:
+            raise OptionError("actions change tables, so they cannot be allowed on a read-only service; leave out one")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address that a server listens on can be reached from this machine only.
+
+    >>> is_loopback("localhost"), is_loopback("127.0.0.9"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("db1")
+    (True, True, True, False, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,135 @@
+"""What one service holds while it runs, and how a request gets to it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import cast
+
+from fastapi import Request
+
+from lakebed.chain.layout import branch_names
+from lakebed.errors import LakebedError
+from lakebed.format.paths import MAIN_BRANCH
+from lakebed.format.snapshot import Snapshot
+from lakebed.scan import find_snapshot
+from lakebed.service.contents import Contents
+from lakebed.service.entries import LiveFiles
+from lakebed.service.errors import RefusedError
+from lakebed.service.health import Examined, Patient, examine
+from lakebed.service.history import TagNames
+from lakebed.service.jobs import Jobs
+from lakebed.service.metrics import Metrics
+from lakebed.service.models.tables import Health
+from lakebed.service.settings import Settings
+from lakebed.service.warehouses import OpenTable, Warehouses
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """How much a table holds, and when it was last committed to."""
+
+    record_count: int
+    file_count: int
+    byte_count: int
+    last_commit_millis: int | None
+
+
+@dataclass(frozen=True)
+class Service:
+    """The parts of a service, shared by all its requests; each part is safe to use from many threads."""
+
+    settings: Settings
+    warehouses: Warehouses
+    metrics: Metrics
+    jobs: Jobs
+    files: LiveFiles = field(default_factory=LiveFiles)
+    tags: TagNames = field(default_factory=TagNames)
+    examined: Examined = field(default_factory=Examined)
+
+    @cached_property
+    def _readers(self) -> threading.BoundedSemaphore:
+        return threading.BoundedSemaphore(self.settings.limits.readers)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Rows are read inside of this, by a few at once; how long it took is noted."""
+        if not self._readers.acquire(timeout=self.settings.limits.reader_wait):
+            raise RefusedError(503, "too many are reading rows at the moment; ask again soon", {"Retry-After": "2"})
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._readers.release()
+            self.metrics.observe_step("read", time.perf_counter() - started)
+
+    @staticmethod
+    def of(settings: Settings) -> Service:
+        """A service that has not begun yet."""
+        warehouses = Warehouses(settings)
+        # All lakes share one cache of manifests, so the first one tells of all.
+        metrics = Metrics(lambda: [next(iter(warehouses)).lake.cache_statistics()])
+        return Service(settings, warehouses, metrics, Jobs(settings.limits, metrics))
+
+    def contents(self, opened: OpenTable, version: str | None = None) -> Contents:
+        """What a version of a table consists of, the latest if none is named."""
+        snapshot = find_snapshot(opened.store, version=version, timestamp=None, tag=None)
+        return self.contents_of(opened, snapshot, travelled=version is not None)
+
+    def contents_of(self, opened: OpenTable, snapshot: Snapshot | None, *, travelled: bool = False) -> Contents:
+        """What a snapshot consists of; an earlier one with the schema that it was written with."""
+        schema = opened.store.schema_of(snapshot) if snapshot is not None and travelled else opened.store.schema()
+        return Contents(opened.warehouse, opened.store, snapshot, schema, self.files.of(opened.store, snapshot))
+
+    def totals(self, opened: OpenTable, contents: Contents) -> Totals:
+        """What a branch holds; main of a chain table shows what its two branches hold, so theirs counts with it."""
+        found = [contents]
+        names = branch_names(contents.schema)
+        if names is not None and opened.table.branch_name == MAIN_BRANCH:
+            found += [self.contents(opened.on_branch(name)) for name in names if name in opened.table.branches()]
+        snapshots = [one.snapshot for one in found if one.snapshot is not None]
+        return Totals(
+            record_count=sum(snapshot.total_record_count for snapshot in snapshots),
+            file_count=sum(len(one.entries) for one in found),
+            byte_count=sum(one.byte_count for one in found),
+            last_commit_millis=max((snapshot.time_millis for snapshot in snapshots), default=None),
+        )
+
+    def snapshot_count(self, opened: OpenTable) -> int:
+        """How many snapshots a branch has."""
+        page = opened.table.history(limit=1)
+        return page.total or 0
+
+    def health(self, opened: OpenTable, contents: Contents, snapshot_count: int, *, orphans: bool) -> Health:
+        """How a table is; what follows from metadata alone is looked at once for each state of it."""
+
+        def look() -> Health:
+            return examine(Patient(opened, contents, snapshot_count), orphans=orphans)
+
+        if orphans:
+            return look()
+        snapshot = contents.snapshot
+        state = None if snapshot is None else (snapshot.id, snapshot.delta_manifest_list)
+        # The chain of a table lies on its branches, whose commits do not show in this state.
+        if contents.schema.options.get("chain-table.enabled"):
+            return look()
+        paths = opened.store.paths
+        key = (paths.root, paths.branch, state, contents.schema.id, contents.schema.time_millis, snapshot_count)
+        return self.examined.of(key, look)
+
+
+def service_of(request: Request) -> Service:
+    """The service that a request came to."""
+    return cast("Service", request.app.state.service)
+
+
+def warnings_of(opened: OpenTable) -> list[str]:
+    """What to know before using a table; one that Lakebed cannot read is still shown."""
+    try:
+        return opened.table.warnings
+    except LakebedError as error:
+        return [str(error)]

@@ -1,0 +1,28 @@
+// The small words of the interface: badges for kinds of commits and verdicts of health, with a sign beside the colour.
+
+import { h } from "../dom.js";
+
+const SIGNS = { ok: "✓", warning: "!", problem: "✕", unknown: "?" };
+const VERDICTS = { ok: "Healthy", warning: "Needs care", problem: "Problem", unknown: "Unknown" };
+const TABLE_KINDS = { "primary-key": "primary key", append: "append", chain: "chain" };
+
+export const commitKind = (kind) => h("span.badge", { class: `kind-${safe(kind)}` }, kind);
+
+export const tableKind = (kind) => h("span.badge.plain", TABLE_KINDS[kind] ?? kind ?? "unknown");
+
+export const compactionKind = (kind) => h("span.badge", { class: `compaction-${safe(kind)}` }, kind);
+
+/** A pill with the verdict; the reasons are on hover. */
+export function verdict(health) {
+  const name = health?.verdict in VERDICTS ? health.verdict : "unknown";
+  return h(
+    "span.pill",
+    { class: `is-${name}`, title: health?.reasons?.join("\n") || null },
+    sign(name),
+    VERDICTS[name],
+  );
+}
+
+export const sign = (name) => h("span.sign", { "aria-hidden": "true", class: `is-${name}` }, SIGNS[name] ?? "?");
+
+const safe = (text) => String(text).replace(/[^A-Za-z]/g, "");

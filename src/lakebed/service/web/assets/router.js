@@ -1,0 +1,65 @@
+// Where the reader is, kept in the fragment of the address: `#/t/<warehouse>/<database>/<table>/<tab>?kind=COMPACT`.
+// A fragment needs nothing from the server, and names may hold any character without a path being tidied up on the way.
+
+/** The route of the current address. */
+export function current() {
+  const raw = location.hash.replace(/^#\/?/, "");
+  const [path, query = ""] = split(raw, "?");
+  const parts = path.split("/").filter(Boolean).map(decode);
+  const params = Object.fromEntries(new URLSearchParams(query));
+  if (parts[0] === "t" && parts.length >= 4) {
+    const [, warehouse, database, table, tab = "overview"] = parts;
+    return { page: "table", warehouse, database, table, tab, params };
+  }
+  if (parts[0] === "jobs") return { page: "jobs", params };
+  return parts.length ? { page: "unknown", params } : { page: "tables", params };
+}
+
+/** The address of a table's tab. */
+export function tableLink(name, tab = "overview", params = {}) {
+  const path = [name.warehouse, name.database, name.table, tab].map(encodeURIComponent).join("/");
+  return `#/t/${path}${queryOf(params)}`;
+}
+
+/** The address of the list of tables. */
+export const tablesLink = (params = {}) => `#/${queryOf(params)}`;
+
+/** Goes to an address: as a step that the back button takes back, or in place of the current one. */
+export function go(link, { replace = false } = {}) {
+  if (replace) {
+    history.replaceState(null, "", link);
+  } else {
+    location.hash = link;
+  }
+}
+
+/** Changes some parameters of the current address without a step, for filters that the view has already followed. */
+export function note(changes) {
+  const route = current();
+  const params = clean({ ...route.params, ...changes });
+  go(route.page === "table" ? tableLink(route, route.tab, params) : `#/${queryOf(params)}`, { replace: true });
+}
+
+function clean(params) {
+  return Object.fromEntries(
+    Object.entries(params).filter(([, value]) => value !== null && value !== undefined && value !== ""),
+  );
+}
+
+function queryOf(params) {
+  const text = new URLSearchParams(clean(params)).toString();
+  return text ? `?${text}` : "";
+}
+
+function split(text, mark) {
+  const place = text.indexOf(mark);
+  return place < 0 ? [text] : [text.slice(0, place), text.slice(place + 1)];
+}
+
+function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

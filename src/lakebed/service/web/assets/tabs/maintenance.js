@@ -1,0 +1,99 @@
+// What can be done to a table. Every action shows first what it would do; only then can it be run, with the same arguments.
+
+import { post, tablePath } from "../api.js";
+import { fill, h } from "../dom.js";
+import { ACTIONS } from "../parts/actions.js";
+import { choice, valuesOf } from "../parts/fields.js";
+import { jobCard, jobList, watch } from "../parts/job_list.js";
+import { empty, failure } from "../parts/states.js";
+import { go } from "../router.js";
+
+export function showMaintenance(panel, page, signal) {
+  if (!page.service.allow_actions) {
+    fill(panel, empty("This service only reads", "It was started without --allow-actions."));
+    return;
+  }
+  const action = ACTIONS.find((one) => one.id === page.route.params.action) ?? ACTIONS[0];
+  const jobs = jobList(page.name, signal);
+  fill(
+    panel,
+    h(
+      "div.columns",
+      h(
+        "section",
+        h("h2", "Action"),
+        h(
+          "div.card",
+          actionForm(action, page, signal, () => jobs.reload()),
+        ),
+      ),
+      h("section", h("h2", "Jobs of this table"), jobs.element),
+    ),
+  );
+}
+
+function actionForm(action, page, signal, changed) {
+  const outcome = h("div.outcome", { "aria-live": "polite" });
+  const form = h(
+    "form.stack",
+    {
+      oninput: () => fill(outcome), // what was shown is not what would be run any more
+      onsubmit: (event) => {
+        event.preventDefault();
+        run(true);
+      },
+    },
+    h("p", action.about),
+    action.fields(page.info),
+    h("div.buttons", h("button.primary", { type: "submit" }, "Show what it would do")),
+  );
+  const run = async (isDry) => {
+    const values = { ...valuesOf(form), dry_run: isDry };
+    const buttons = [...form.querySelectorAll("button"), ...outcome.querySelectorAll("button")];
+    for (const button of buttons) button.disabled = true;
+    try {
+      const path = tablePath(page.name, "actions", action.id);
+      const job = await post(path, values, { branch: page.branch });
+      changed();
+      const over = await watch(job, signal, (seen) =>
+        fill(
+          outcome,
+          result(seen, isDry, () => run(false), action),
+        ),
+      );
+      changed();
+      if (!isDry && over.state === "succeeded" && !signal.aborted) await page.refresh();
+    } catch (error) {
+      fill(outcome, failure(error, null));
+    } finally {
+      for (const button of buttons) button.disabled = false;
+    }
+  };
+  return [
+    choice("What", {
+      id: "action",
+      value: action.id,
+      options: ACTIONS.map((one) => [one.id, one.title]),
+      onchange: (id) => go(page.link("maintenance", { action: id })),
+    }),
+    form,
+    outcome,
+  ];
+}
+
+function result(job, isDry, run, action) {
+  const isReady = isDry && job.state === "succeeded";
+  return [
+    jobCard(job),
+    isReady
+      ? h(
+          "div.buttons",
+          h(
+            "button",
+            { type: "button", class: action.isDestructive ? "danger" : "primary", onclick: run },
+            `${action.verb} now`,
+          ),
+        )
+      : null,
+  ];
+}

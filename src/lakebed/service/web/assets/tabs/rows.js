@@ -1,0 +1,92 @@
+// Some rows of the table, as of a snapshot or tag, chosen by columns and a condition.
+
+import { fill, h } from "../dom.js";
+import { plural, size } from "../format.js";
+import { field, valuesOf } from "../parts/fields.js";
+import { dataGrid } from "../parts/grid.js";
+import { empty, settle, skeleton } from "../parts/states.js";
+import { go } from "../router.js";
+
+const CUTS = {
+  rows: "There are more rows.",
+  bytes: "Cut because the answer would be too large; ask for fewer columns.",
+};
+
+export function showRows(panel, page, signal) {
+  const { version = "", columns = "", where = "", limit = "50" } = page.route.params;
+  const result = h("div");
+  fill(panel, form(page, { version, columns, where, limit }), result);
+  settle(result, {
+    signal,
+    waiting: skeleton(10),
+    load: () => page.ask(["rows"], { version, columns: names(columns), where, limit }, signal),
+    show: rows,
+  });
+}
+
+const names = (text) =>
+  text
+    .split(",")
+    .map((name) => name.trim())
+    .filter(Boolean)
+    .join(",");
+
+function form(page, asked) {
+  const made = h(
+    "form.filters",
+    {
+      onsubmit: (event) => {
+        event.preventDefault();
+        const values = valuesOf(made);
+        go(page.link("rows", { ...values, limit: String(values.limit ?? "") === "50" ? "" : values.limit }));
+      },
+    },
+    field("As of", { id: "version", name: "version", value: asked.version, placeholder: "latest; snapshot or tag" }),
+    field("Columns", {
+      id: "columns",
+      name: "columns",
+      value: asked.columns,
+      placeholder: page.info.columns
+        .slice(0, 3)
+        .map((one) => one.name)
+        .join(", "),
+      list: "column-names",
+    }),
+    h(
+      "datalist",
+      { id: "column-names" },
+      page.info.columns.map((one) => h("option", { value: one.name })),
+    ),
+    h(
+      "div.grow-field",
+      field("Where", {
+        id: "where",
+        name: "where",
+        value: asked.where,
+        placeholder: `${page.info.columns[0]?.name ?? "id"} > 10 AND …`,
+      }),
+    ),
+    field("Rows", {
+      id: "limit",
+      name: "limit",
+      type: "number",
+      min: 1,
+      max: page.service.limits.preview_rows,
+      value: asked.limit,
+    }),
+    h("button.primary", { type: "submit" }, "Show"),
+  );
+  return made;
+}
+
+function rows(found) {
+  if (!found.rows.length)
+    return empty("No rows", found.snapshot_id === null ? "The table has no snapshot yet." : "Nothing matches.");
+  return [
+    h(
+      "p.hint.summary",
+      `${plural(found.rows.length, "row")} of snapshot ${found.snapshot_id}, out of ${plural(found.files, "file")} (${size(found.bytes_to_read)}). ${CUTS[found.cut_by] ?? ""}`,
+    ),
+    dataGrid(found.columns, found.rows, "Rows"),
+  ];
+}

@@ -1,0 +1,83 @@
+"""The chain of a chain table over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.service.conftest import Serve
+from tests.service.running import TABLES, get
+
+import lakebed
+from lakebed.changes import SetOption
+
+DAILY = f"{TABLES}/daily"
+
+
+@pytest.fixture
+def daily(tmp_path: Path) -> lakebed.Table:
+    """A full partition, and two days of changes after it."""
+    lake = lakebed.connect(tmp_path / "wh")
+    lake.create_database("db")
+    options = {"bucket": "1", "partition.timestamp-pattern": "$dt", "partition.timestamp-formatter": "yyyyMMdd"}
+    table = lake.create_table(
+        "db.daily", "id INT, n INT, dt STRING", partition_by=["dt"], primary_key=["dt", "id"], options=options
+    )
+    full, delta = table.create_branch("full"), table.create_branch("delta")
+    full.write([{"id": 1, "n": 1, "dt": "20250101"}])
+    delta.write([{"id": 2, "n": 2, "dt": "20250102"}])
+    delta.write([{"id": 3, "n": 3, "dt": "20250103"}])
+    table.alter(
+        SetOption("chain-table.enabled", "true"),
+        SetOption("scan.fallback-snapshot-branch", "full"),
+        SetOption("scan.fallback-delta-branch", "delta"),
+    )
+    found: lakebed.Table = lake.table("db.daily")
+    return found
+
+
+@pytest.fixture
+def client(serve: Serve, daily: lakebed.Table) -> httpx.Client:
+    del daily
+    return serve()
+
+
+def test_the_chain(client: httpx.Client) -> None:
+    found = get(client, f"{DAILY}/chain")
+    assert (found["is_chain"], found["full_branch"], found["delta_branch"]) == (True, "full", "delta")
+    assert (found["group_keys"], found["chain_keys"]) == ([], ["dt"])
+    assert [one["partition"] for one in found["items"]] == ["dt=20250101", "dt=20250102", "dt=20250103"]
+    assert [one["kind"] for one in found["items"]] == ["full", "delta", "delta"]
+    assert not any(one["is_stale"] for one in found["items"])
+    assert {one["anchor"] for one in found["items"][1:]} == {"dt=20250101"}
+    assert found["items"][1]["depth"] < found["items"][2]["depth"]
+    assert all(one["file_count"] >= 1 and one["byte_count"] > 0 for one in found["items"])
+    assert get(client, f"{DAILY}/chain", limit=1, offset=2)["items"] == found["items"][2:]
+    assert get(client, f"{DAILY}/chain", group="nope")["total"] == 0
+
+
+def test_main_counts_what_its_branches_hold(client: httpx.Client) -> None:
+    overview = get(client, DAILY)
+    assert (overview["kind"], overview["record_count"], overview["file_count"]) == ("chain", 3, 3)
+    assert overview["byte_count"] > 0
+    (listed,) = get(client, "/api/v1/warehouses/demo/tables")["items"]
+    assert (listed["kind"], listed["record_count"], listed["file_count"]) == ("chain", 3, 3)
+    assert listed["last_commit_millis"] is not None
+    assert get(client, DAILY, branch="delta")["record_count"] == 2
+
+
+def test_branches_have_roles(client: httpx.Client) -> None:
+    roles = {one["name"]: one["role"] for one in get(client, f"{DAILY}/branches")["items"]}
+    assert roles == {"main": None, "full": "chain-full", "delta": "chain-delta"}
+
+
+def test_health_looks_at_the_chain(client: httpx.Client) -> None:
+    items = {one["name"]: one for one in get(client, f"{DAILY}/health")["items"]}
+    assert items["chain"]["verdict"] == "ok", items["chain"]
+    assert "No partition is stale" in items["chain"]["reason"]
+
+
+def test_rows_of_a_day_are_the_whole_view(client: httpx.Client) -> None:
+    rows = get(client, f"{DAILY}/rows", where="dt = '20250103'", columns="id")["rows"]
+    assert sorted(rows) == [[1], [2], [3]]
