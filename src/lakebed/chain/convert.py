@@ -1,0 +1,186 @@
+"""A plain table becomes a chain table, and a chain table a plain one again, without a row being written anew.
+
+``enable``: the full branch begins at main's latest snapshot and shares its files, the branch of changes begins empty, the
+options are set on all three, and last main lets go of its files, because what main holds hides what the branches do. Earlier
+snapshots of main stay. A tag holds the last of them, because other engines that let snapshots of main expire look at tags of
+main only, and would take the shared files; it may go where no other engine does that. Who dies on the way leaves a table that
+shows the same rows, and calls it again; if somebody writes to main meanwhile, all is taken back.
+
+``disable``: main gets the files of the full partitions that it does not have, then the options go. The branches stay until
+they are dropped. Days that exist only as changes have to be compacted first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.chain.checks import DEFAULT_BRANCHES, check_chain
+from lakebed.chain.drops import known_links, live_partitions, partition_text
+from lakebed.chain.layout import DELTA_BRANCH, ENABLED, FULL_BRANCH, ChainKeys, ChainTable
+from lakebed.chain.lineage import ChainState
+from lakebed.chain.writes import finish_truncations
+from lakebed.errors import AlreadyExistsError, CommitConflictError, DataError, OptionError, SchemaError
+from lakebed.format.evolution import Change as SchemaChange
+from lakebed.format.evolution import RemoveOption, SetOption
+from lakebed.format.manifest import ENTRY_SCHEMA
+from lakebed.format.schema import TableSchema
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.branches import create_branch, drop_branch
+from lakebed.metadata.commit import Change, Commit, commit
+from lakebed.metadata.overwrite import delete_partitions
+from lakebed.metadata.scan import live_entries
+from lakebed.metadata.store import TableStore
+from lakebed.metadata.tags import create_tag, delete_tag
+
+TAG: Final = "before-chain-"
+"""What the tag is called that holds main as it was, with the number of the snapshot behind."""
+
+Alter = Callable[[Sequence[SchemaChange]], object]
+"""Changes the schema of main, and of the branches with it."""
+
+
+# ------------------------------------------------------------------------------------------------------------ enable
+
+
+def enable_chain(store: TableStore, options: Mapping[str, str], alter: Alter) -> ChainTable:
+    """Make a plain table a chain table; ``options`` are those that it lacks for that."""
+    schema = store.schema()
+    wanted = {**DEFAULT_BRANCHES, ENABLED: "true", **options}
+    where = f"table {store.name}"
+    changed = replace(schema, options={**schema.options, **wanted})
+    check_chain(changed, where)
+    start = store.snapshots.latest()
+    _check_times(store, ChainKeys.of(changed, where), start)
+    names = changed.options[FULL_BRANCH], changed.options[DELTA_BRANCH]
+    made = _make_branches(store, names, start)
+    tag = None if start is None else create_tag(store, f"{TAG}{start.id}", snapshot=start.id, ignore_if_exists=True)
+    try:
+        alter([SetOption(name, value) for name, value in wanted.items()])
+        _let_go(store, start)
+    except CommitConflictError:
+        alter([SetOption(ENABLED, "false")])
+        for name in made:
+            drop_branch(store, name, force=True)
+        if tag is not None:
+            delete_tag(store, tag.name)
+        raise
+    found = ChainTable.of(store)
+    if found is None:
+        raise OptionError(
+            f"{where} is no chain table after all: its options changed meanwhile; call enable_chain() again"
+        )
+    return found
+
+
+def is_half_way(chain: ChainTable) -> bool:
+    """Whether somebody who made a table a chain table died before main let go of its files."""
+    start = chain.main.snapshots.latest()
+    return start is not None and chain.full.snapshots.latest() == start and chain.delta.snapshots.latest() is None
+
+
+def _check_times(store: TableStore, keys: ChainKeys, start: Snapshot | None) -> None:
+    timeless = known_links(keys, live_partitions(store, start))[1]
+    if timeless:
+        raise DataError(
+            f"table {store.name} cannot become a chain table: the values of partition {partition_text(timeless[0])} make up "
+            "no time. Drop it, or give other options partition.timestamp-pattern and -formatter; nothing was changed"
+        )
+
+
+def _make_branches(store: TableStore, names: tuple[str, str], start: Snapshot | None) -> list[str]:
+    """The two branches; those that a call before this one left are taken if nothing happened to them."""
+    for name, begins in zip(names, (start, None), strict=True):
+        if name in store.branch_names() and store.on_branch(name).snapshots.latest() != begins:
+            raise AlreadyExistsError(
+                f"table {store.name} has a branch {name!r} with rows already; drop it, or give the branches other names"
+            )
+    for name, begins in zip(names, (start, None), strict=True):
+        branch = create_branch(store, name, snapshot=None if begins is None else begins.id, ignore_if_exists=True)
+        for number in sorted(set(store.schemas.ids()) - set(branch.schemas.ids())):
+            branch.schemas.create(store.schemas.get(number))
+    return list(names)
+
+
+def _let_go(store: TableStore, start: Snapshot | None) -> None:
+    """Take all files from main, which the full branch has now, if they are still all that main has."""
+    if start is None:
+        return
+
+    def plan(latest: Snapshot | None) -> Change:
+        if latest != start:
+            raise CommitConflictError(
+                f"table {store.name} was written to while it became a chain table; it stays what it was, call enable_chain() "
+                "again"
+            )
+        return delete_partitions(store, live_partitions(store, latest))(latest)
+
+    commit(store, Commit(kind=CommitKind.OVERWRITE, plan=plan, operation="TRUNCATE"))
+
+
+# ----------------------------------------------------------------------------------------------------------- disable
+
+
+def disable_chain(chain: ChainTable, alter: Alter, *, dry_run: bool = False) -> None:
+    """Make a chain table a plain one that holds its full partitions; with ``dry_run`` only look whether that can be."""
+    if not dry_run:
+        finish_truncations(chain)
+    state = ChainState.latest(chain)
+    own = set(live_partitions(chain.main, chain.main.snapshots.latest()).to_pylist())
+    there = own | ({link.encoded for link in state.fulls} - state.stale)
+    only_changes = [link for link in state.deltas if link.encoded not in there]
+    if only_changes:
+        raise OptionError(
+            f"{len(only_changes)} partition(s) of table {chain.main.name} exist only as changes, "
+            f"{partition_text(only_changes[0].values)} among them; compact_chain() or drop them first. Nothing was changed"
+        )
+    wanted = [link.encoded for link in state.fulls if link.encoded not in own | state.stale]
+    partitions = pa.array(wanted, pa.binary())
+    entries = _as_mains(chain, live_entries(chain.full, state.full, partitions))
+    if dry_run:
+        return
+    if wanted:
+        taken = set(wanted)
+        index = tuple(
+            entry
+            for entry in chain.full.manifests.read_index(None if state.full is None else state.full.index_manifest)
+            if entry.partition in taken
+        )
+        change = Change(entries=entries, index=index)
+
+        def plan(latest: Snapshot | None) -> Change:
+            if len(live_entries(chain.main, latest, partitions)):
+                raise CommitConflictError(
+                    f"table {chain.main.name} was written to while it became a plain table; it stays a chain table, call "
+                    "disable_chain() again"
+                )
+            return change
+
+        # An overwrite, because main may have had these files before: what comes back is looked for in overwrites.
+        commit(chain.main, Commit(kind=CommitKind.OVERWRITE, plan=plan, operation="DISABLE CHAIN"))
+    alter([RemoveOption(ENABLED), RemoveOption(FULL_BRANCH), RemoveOption(DELTA_BRANCH)])
+
+
+def _as_mains(chain: ChainTable, entries: pa.Table) -> pa.Table:
+    """Entries of the full branch as main's: branches number their schemas each on its own."""
+    ids = pc.unique(entries["schema_id"]).to_pylist()
+    mains = [chain.main.schemas.get(number) for number in chain.main.schemas.ids()]
+    numbers = {schema_id: _same_schema(chain, chain.full.schemas.get(schema_id), mains) for schema_id in ids}
+    position = ENTRY_SCHEMA.get_field_index("schema_id")
+    places = pc.index_in(entries["schema_id"], value_set=pa.array(ids, ENTRY_SCHEMA.field(position).type))
+    mapped = pa.array([numbers[schema_id] for schema_id in ids], ENTRY_SCHEMA.field(position).type).take(places)
+    return entries.set_column(position, ENTRY_SCHEMA.field(position), mapped)
+
+
+def _same_schema(chain: ChainTable, theirs: TableSchema, mains: Sequence[TableSchema]) -> int:
+    for schema in reversed(mains):
+        if schema.fields == theirs.fields:
+            return schema.id
+    raise SchemaError(
+        f"table {chain.main.name}: files of its full partitions have columns that main never had (schema {theirs.id} of branch "
+        f"{chain.full.paths.branch!r}); write these partitions anew first. Nothing was changed"
+    )

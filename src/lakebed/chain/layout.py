@@ -1,0 +1,151 @@
+"""What makes a table a chain table: its two branches, and how partitions line up in time.
+
+Of the partition columns a suffix (``chain-table.chain-partition-keys``, else all of them) makes up a time, by
+``partition.timestamp-pattern`` and ``partition.timestamp-formatter``; the columns before it are the *group*, and each group
+is a chain of its own. Partitions of a chain are ordered by time, whatever the types of their columns.
+
+A handle has a role: ``MAIN`` is the facade that reads both branches, ``FULL`` and ``DELTA`` are the branches themselves,
+which read like ordinary tables. A table without ``chain-table.enabled``, or without the names of both branches, has none.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Final
+
+import pyarrow as pa
+
+from lakebed.errors import NotFoundError, OptionError
+from lakebed.format.partition_time import PartitionTime
+from lakebed.format.paths import MAIN_BRANCH
+from lakebed.format.schema import TableSchema
+from lakebed.metadata.scan import partition_table
+from lakebed.metadata.store import TableStore
+from lakebed.operations.overwrite import partition_value
+from lakebed.options import TableOptions
+
+ENABLED: Final = "chain-table.enabled"
+CHAIN_KEYS: Final = "chain-table.chain-partition-keys"
+FULL_BRANCH: Final = "scan.fallback-snapshot-branch"
+DELTA_BRANCH: Final = "scan.fallback-delta-branch"
+
+
+class Role(StrEnum):
+    """What a handle on a chain table is."""
+
+    MAIN = "main"
+    FULL = "snapshot"
+    DELTA = "delta"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One partition of a chain: its encoded row, its values by column, its group and its time."""
+
+    encoded: bytes
+    values: Mapping[str, Any]
+    group: tuple[Any, ...]
+    time: dt.datetime
+
+
+@dataclass(frozen=True)
+class ChainKeys:
+    """How partitions of a table form chains."""
+
+    schema: TableSchema
+    group: tuple[str, ...]
+    chain: tuple[str, ...]
+    time: PartitionTime
+
+    @staticmethod
+    def of(schema: TableSchema, where: str) -> ChainKeys:
+        """Read off the options; chain columns that are no suffix of the partition columns are an error."""
+        options = TableOptions(schema.options)
+        keys = tuple(schema.partition_keys)
+        asked = tuple(name.strip() for name in schema.options.get(CHAIN_KEYS, "").split(",") if name.strip()) or keys
+        if not keys or keys[len(keys) - len(asked) :] != asked:
+            raise OptionError(
+                f"{where}: option {CHAIN_KEYS!r} is {', '.join(asked)!r}; it must be the last of the partition columns "
+                f"({', '.join(keys)}), in their order"
+            )
+        pattern, formatter = options.partition_timestamp_pattern, options.partition_timestamp_formatter
+        for name, value in (("partition.timestamp-pattern", pattern), ("partition.timestamp-formatter", formatter)):
+            if value is None:
+                raise OptionError(
+                    f"{where}: a chain table needs option {name!r} to tell the time of a partition, such as "
+                    "'$dt' with 'yyyyMMdd'"
+                )
+        return ChainKeys(schema, keys[: len(keys) - len(asked)], asked, PartitionTime(asked, pattern, formatter))
+
+    def link(self, encoded: bytes, values: Mapping[str, Any]) -> Link:
+        """A partition as part of its chain; values that make up no time are a :class:`~lakebed.errors.DataError`."""
+        return Link(encoded, values, tuple(values[name] for name in self.group), self.time.parse(values))
+
+    def links(self, partitions: pa.Array) -> list[Link]:
+        """Encoded partitions as parts of their chains, by group and time."""
+        rows = partition_table(partitions, self.schema.partition_fields).to_pylist()
+        found = [self.link(code, values) for code, values in zip(partitions.to_pylist(), rows, strict=True)]
+        return sorted(found, key=lambda one: (repr(one.group), one.time))
+
+    def values_at(self, group: tuple[Any, ...], moment: dt.datetime) -> dict[str, Any]:
+        """The values of the partition of a group that stands for a time, in the types of their columns."""
+        texts = self.time.format(moment)
+        missing = [name for name in self.chain if name not in texts]
+        if missing:
+            raise OptionError(f"option partition.timestamp-pattern does not name chain column {missing[0]!r}")
+        made = {name: partition_value(texts[name], self.schema.field(name)).as_py() for name in self.chain}
+        return {**dict(zip(self.group, group, strict=True)), **made}
+
+
+@dataclass(frozen=True)
+class ChainTable:
+    """The three branches of a chain table."""
+
+    main: TableStore
+    full: TableStore
+    delta: TableStore
+
+    @cached_property
+    def keys(self) -> ChainKeys:
+        return ChainKeys.of(self.main.schema(), f"table {self.main.name}")
+
+    @staticmethod
+    def of(store: TableStore) -> ChainTable | None:
+        """The chain table that a handle (on main or on one of the two branches) belongs to; ``None``: it is none.
+
+        A branch that the options name and that does not exist is an error that says how to make it.
+        """
+        names = branch_names(store.schema())
+        if names is None or store.paths.branch not in {MAIN_BRANCH, *names}:
+            return None
+        return ChainTable(
+            store.on_branch(MAIN_BRANCH), _branch(store, FULL_BRANCH, names[0]), _branch(store, DELTA_BRANCH, names[1])
+        )
+
+
+def branch_names(schema: TableSchema) -> tuple[str, str] | None:
+    """The branches of full partitions and of changes; ``None`` for a table that is no chain table."""
+    full, delta = schema.options.get(FULL_BRANCH, ""), schema.options.get(DELTA_BRANCH, "")
+    if not TableOptions(schema.options).get(ENABLED) or not full or not delta:
+        return None
+    return full, delta
+
+
+def role_of(store: TableStore) -> Role | None:
+    """What a handle is in its chain table; ``None``: it belongs to none."""
+    names = branch_names(store.schema())
+    roles = {MAIN_BRANCH: Role.MAIN} | ({} if names is None else {names[0]: Role.FULL, names[1]: Role.DELTA})
+    return None if names is None else roles.get(store.paths.branch)
+
+
+def _branch(store: TableStore, option: str, name: str) -> TableStore:
+    try:
+        return store.on_branch(name)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"{error}; option {option!r} names it. Create it: CALL sys.create_branch('{store.name}', '{name}')"
+        ) from None

@@ -1,0 +1,146 @@
+"""``chain``: build full partitions of a chain table, make a table one, and make it a plain one again."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from lakebed.cli.arguments import DryRun, Json, TableArgument, Warehouse, Where, Yes
+from lakebed.cli.consent import plan_or_act, with_rule
+from lakebed.cli.output import Column, Output, listing, show_text
+from lakebed.cli.session import GuardedGroup, open_table
+
+app = typer.Typer(
+    cls=GuardedGroup, no_args_is_help=True, help="Chain tables: full partitions, and changes between them."
+)
+
+Pattern = Annotated[
+    str | None, typer.Option("--timestamp-pattern", metavar="TEXT", help="How columns make a time, like '$dt'.")
+]
+Formatter = Annotated[
+    str | None, typer.Option("--timestamp-formatter", metavar="PATTERN", help="How that is read, like yyyyMMdd.")
+]
+
+
+@app.command("compact")
+def compact(
+    name: TableArgument,
+    where: Where = None,
+    depth: Annotated[
+        int | None, typer.Option("--depth", metavar="N", help="Where so many partitions of changes are merged.")
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option("--bytes", metavar="SIZE", help="Where changes weigh so much, like '1 gb'.")
+    ] = None,
+    age: Annotated[
+        str | None,
+        typer.Option("--age", metavar="DURATION", help="Where the last full partition is so old, like '7 d'."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Build those anew that are full already.")] = False,
+    dry_run: DryRun = False,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Build full partitions: those of --where, or where --depth, --bytes or --age is reached. Rows stay as they are."""
+    limits = {key: value for key, value in (("depth", depth), ("bytes", size), ("age", age)) if value is not None}
+    if where is None and not limits:
+        raise typer.BadParameter("say which partitions with --where, or when with --depth, --bytes or --age")
+    table = open_table(warehouse, name)
+    out = Output(as_json=as_json)
+    with out.progress(f"compacting the chain of {table.name}"):
+        done = table.compact_chain(where=where, policy=limits or None, overwrite=overwrite, dry_run=dry_run)
+    record = {
+        "table": table.name,
+        "dry_run": dry_run,
+        "built": [
+            {
+                "partition": _texts(one.partition),
+                "anchor": None if one.anchor is None else _texts(one.anchor),
+                "depth": one.depth,
+                "bytes_read": one.bytes_read,
+                "delta_files": one.delta_files,
+                "delta_bytes": one.delta_bytes,
+                "rows": one.rows,
+                "bytes_written": one.bytes_written,
+                "snapshot_id": one.snapshot,
+            }
+            for one in done.built
+        ],
+        "skipped": [{"partition": _texts(values), "reason": reason} for values, reason in done.skipped],
+    }
+    out.emit(record, _view)
+
+
+def _texts(values: Any) -> dict[str, str | None]:
+    return {key: None if value is None else str(value) for key, value in values.items()}
+
+
+def _shown(values: dict[str, str | None]) -> str:
+    return "/".join(f"{key}={value}" for key, value in values.items())
+
+
+def _view(record: dict[str, Any]) -> RenderableType:
+    if not record["built"]:
+        reasons = [f"{_shown(one['partition'])}: {one['reason']}" for one in record["skipped"]]
+        return Text(show_text("; ".join(["nothing to build", *reasons])))
+    doing = "would build" if record["dry_run"] else "built"
+    rows = [{**one, "partition": _shown(one["partition"])} for one in record["built"]]
+    columns = [
+        Column("partition", "partition"),
+        Column("depth", "merged", right=True),
+        Column.size("bytes_read", "reads"),
+        Column.size("delta_bytes", "spares each read"),
+        Column.count("rows", "rows"),
+    ]
+    return Group(Text(f"{doing} {len(rows)} full partition(s)"), listing(rows, columns))
+
+
+@app.command("enable")
+def enable(
+    name: TableArgument,
+    timestamp_pattern: Pattern = None,
+    timestamp_formatter: Formatter = None,
+    keys: Annotated[
+        str | None,
+        typer.Option("--keys", metavar="COLUMNS", help="Partition columns that make the time, if not all do."),
+    ] = None,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Make a table a chain table. What it holds becomes its full partitions; no row is written anew."""
+    table = open_table(warehouse, name)
+    table.enable_chain(
+        timestamp_pattern=timestamp_pattern,
+        timestamp_formatter=timestamp_formatter,
+        chain_keys=None if keys is None else [key.strip() for key in keys.split(",")],
+    )
+    Output(as_json=as_json).emit(
+        {"table": table.name, "branches": table.branches()},
+        lambda _: Text(show_text(f"{table.name} is a chain table now")),
+    )
+
+
+@app.command("disable")
+@with_rule
+def disable(
+    name: TableArgument,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Make a chain table a plain one that holds its full partitions. The branches stay until they are dropped."""
+    table = open_table(warehouse, name)
+
+    def run(only_plan: bool) -> dict[str, Any]:
+        table.disable_chain(dry_run=only_plan)
+        return {"table": table.name}
+
+    def view(record: dict[str, Any]) -> RenderableType:
+        doing = "would become" if record["dry_run"] else "is"
+        return Text(show_text(f"{table.name} {doing} a plain table"))
+
+    plan_or_act(Output(as_json=as_json), run, view, question="Make it a plain table?", yes=yes, dry_run=dry_run)

@@ -1,0 +1,70 @@
+"""``$chain``: the partitions of a chain table and how each is read; and the partitions that main shows."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.chain.layout import ChainTable, Role, role_of
+from lakebed.chain.status import chain_status
+from lakebed.errors import UnsupportedError
+from lakebed.metadata.store import TableStore
+from lakebed.system_tables.files import partitions as branch_partitions
+from lakebed.system_tables.pinned import PinnedStore
+from lakebed.system_tables.texts import make_table
+
+
+def chain(store: TableStore) -> pa.Table:
+    """``$chain``: per partition its kind, how a read puts it together, and what a full copy would take more."""
+    fields = {
+        "partition": pa.string(),
+        "group": pa.string(),
+        "kind": pa.string(),
+        "anchor": pa.string(),
+        "depth": pa.int32(),
+        "files": pa.int64(),
+        "bytes": pa.int64(),
+        "rows_to_merge": pa.int64(),
+        "bytes_saved": pa.int64(),
+        "stale": pa.bool_(),
+    }
+    found = ChainTable.of(store)
+    if found is None:
+        raise UnsupportedError(
+            f"table {store.name} is no chain table, so it has no $chain; see option chain-table.enabled"
+        )
+    names = found.keys.group
+    rows = [
+        {
+            "partition": status.cost.partition,
+            "group": "/".join(f"{name}={value}" for name, value in zip(names, status.group, strict=False)) or None,
+            "kind": status.kind,
+            "anchor": status.cost.anchor,
+            "depth": status.cost.depth,
+            "files": status.cost.files,
+            "bytes": status.cost.bytes,
+            "rows_to_merge": status.cost.rows_to_merge,
+            "bytes_saved": status.bytes_saved,
+            "stale": status.stale,
+        }
+        for status in chain_status(found)
+    ]
+    return make_table(fields, rows)
+
+
+def partitions(store: TableStore) -> pa.Table:
+    """``$partitions``: rows, bytes and files by partition; main of a chain table lists those of its branches too.
+
+    A partition that several branches have is told of by the first of main, full partitions and changes. An earlier version of
+    main is told of alone.
+    """
+    own = branch_partitions(store)
+    if isinstance(store, PinnedStore) or role_of(store) is not Role.MAIN:
+        return own
+    found = ChainTable.of(store)
+    if found is None:
+        return own
+    for branch in (found.full, found.delta):
+        more = branch_partitions(branch)
+        own = pa.concat_tables([own, more.filter(pc.invert(pc.is_in(more["partition"], value_set=own["partition"])))])
+    return own.sort_by("partition")

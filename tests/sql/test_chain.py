@@ -1,0 +1,119 @@
+"""Chain tables in SQL: set up, written, overwritten and compacted by the statements that people use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lakebed import Lake
+
+COLUMNS = "(t1 string COMMENT 't1', t2 string COMMENT 't2', t3 string COMMENT 't3') PARTITIONED BY (date string COMMENT 'date')"
+KEYS = "'primary_key' = 'date,t1', 'bucket' = '2', 'bucket-key' = 't1'"
+TIME = "'partition.timestamp-pattern' = '$date', 'partition.timestamp-formatter' = 'yyyyMMdd'"
+CHAIN = """'chain-table.enabled' = 'true', 'scan.fallback-snapshot-branch' = 'snapshot',
+  'scan.fallback-delta-branch' = 'delta'"""
+
+
+def rows(lake: Lake, text: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in lake.sql(text).collect())
+
+
+def use(lake: Lake, name: str) -> None:
+    """Three full views: by a full partition, by changes on it, and by both deletes and changes."""
+    lake.sql(
+        f"INSERT OVERWRITE {name}`t$branch_snapshot` SELECT '1', 'a', 'x', '20250725' UNION ALL SELECT '2', 'b', 'x', '20250725'"
+    )
+    lake.sql(
+        f"INSERT INTO {name}`t$branch_delta` SELECT '2', 'B', 'y', '20250726' UNION ALL SELECT '3', 'c', 'y', '20250726'"
+    )
+    lake.sql(f"INSERT INTO {name}`t$branch_delta` VALUES ('4', 'd', 'z', '20250729')")
+    full = [("1", "a"), ("2", "B"), ("3", "c")]
+    assert rows(lake, f"SELECT t1, t2 FROM {name}t WHERE date = '20250726'") == full
+    assert rows(lake, f"SELECT t1, t2 FROM {name}`t$branch_delta` WHERE date = '20250726'") == full[1:]
+    both = rows(
+        lake,
+        f"""SELECT t1, t2, 'full' FROM {name}t WHERE date = '20250726'
+        UNION ALL SELECT t1, t2, 'changes' FROM {name}`t$branch_delta` WHERE date = '20250726'""",
+    )
+    assert both == sorted([*((*row, "full") for row in full), *((*row, "changes") for row in full[1:])])
+
+    call = f"CALL sys.compact_chain_table(table => '{name}t', partition => 'date=\"20250729\"')"
+    assert rows(lake, call) == [(True,)]
+    assert rows(lake, call) == [(False,)]
+    assert rows(lake, call.replace(")", ", overwrite => true)")) == [(True,)]
+    latest = [*full, ("4", "d")]
+    assert rows(lake, f"SELECT t1, t2 FROM {name}`t$branch_snapshot` WHERE date = '20250729'") == latest
+    assert rows(lake, f"SELECT t1, t2 FROM {name}t WHERE date = '20250729'") == latest
+
+    lake.sql(f"INSERT OVERWRITE {name}`t$branch_delta` PARTITION (date = '20250726') VALUES ('9', 'i', 'w')")
+    assert rows(lake, f"SELECT t1, t2 FROM {name}t WHERE date = '20250729'") == [
+        *full[:1],
+        ("2", "b"),
+        ("4", "d"),
+        ("9", "i"),
+    ]
+
+
+def test_as_it_is_written_in_the_issue(lake: Lake, db: str) -> None:
+    lake.sql(f"CREATE TABLE {db}.t {COLUMNS} TBLPROPERTIES ({KEYS}, {TIME}, {CHAIN})")
+    lake.sql(f"CALL sys.create_branch('{db}.t', 'snapshot')")
+    lake.sql(f"CALL sys.create_branch('{db}.t', 'delta')")
+    use(lake, f"{db}.")
+    assert lake.table(f"{db}.t").verify(deep=True).errors == ()
+
+
+def test_as_paimon_documents_it(lake: Lake, db: str) -> None:
+    lake.sql(f"CREATE TABLE {db}.t {COLUMNS} TBLPROPERTIES ({KEYS}, {TIME}, 'sequence.field' = 't3')")
+    for branch in ("snapshot", "delta"):
+        lake.sql(f"CALL sys.create_branch('{db}.t', '{branch}')")
+    for name in ("t", "`t$branch_snapshot`", "`t$branch_delta`"):
+        lake.sql(f"ALTER TABLE {db}.{name} SET TBLPROPERTIES ({CHAIN})")
+    use(lake, f"{db}.")
+
+
+def test_the_short_way(lake: Lake, db: str) -> None:
+    lake.sql(f"CREATE TABLE {db}.t {COLUMNS} TBLPROPERTIES ({KEYS}, {TIME}, 'chain-table.enabled' = 'true')")
+    use(lake, f"{db}.")
+    lake.sql(f"ALTER TABLE {db}.t ADD COLUMNS (extra int)")
+    for branch in ("main", "snapshot", "delta"):
+        assert lake.table(f"{db}.t").branch(branch).schema.field_names[-1] == "extra"
+    lake.sql(f"INSERT INTO {db}.`t$branch_delta` VALUES ('5', 'e', 'v', '20250730', 7)")
+    assert ("5", 7) in rows(lake, f"SELECT t1, extra FROM {db}.t WHERE date = '20250730'")
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        ('partition => \'date="20250729";date="20250730"\'', "names one partition"),
+        ("partition => 'day=\"20250729\"'", "unknown partition column 'day'"),
+        ("partition => '20250729'", "must be like key=value"),
+    ],
+)
+def test_bad_calls(lake: Lake, db: str, call: str, problem: str) -> None:
+    lake.sql(f"CREATE TABLE {db}.t {COLUMNS} TBLPROPERTIES ({KEYS}, {TIME}, 'chain-table.enabled' = 'true')")
+    with pytest.raises(Exception, match=problem):
+        lake.sql(f"CALL sys.compact_chain_table(table => '{db}.t', {call})").collect()
+
+
+def test_rules_hold_for_every_way_to_write(lake: Lake, db: str, spark: Any) -> None:
+    lake.sql(f"CREATE TABLE {db}.t {COLUMNS} TBLPROPERTIES ({KEYS}, {TIME}, 'chain-table.enabled' = 'true')")
+    lake.sql(f"INSERT INTO {db}.`t$branch_snapshot` VALUES ('1', 'a', 'x', '20250725')")
+    lake.sql(f"INSERT INTO {db}.`t$branch_delta` VALUES ('2', 'b', 'x', '20250726')")
+    for statement in (
+        f"ALTER TABLE {db}.`t$branch_snapshot` DROP PARTITION (date = '20250725')",
+        f"TRUNCATE TABLE {db}.`t$branch_snapshot`",
+        f"INSERT OVERWRITE {db}.`t$branch_snapshot` VALUES ('1', 'a', 'x', '20250728')",
+    ):
+        with pytest.raises(Exception, match="date=20250725 cannot be dropped"):
+            lake.sql(statement).collect()
+    for statement in (
+        f"DELETE FROM {db}.t WHERE t1 = '1'",
+        f"UPDATE {db}.t SET t2 = 'z' WHERE t1 = '1'",
+        f"MERGE INTO {db}.t USING (SELECT '1' AS t1) s ON t.t1 = s.t1 WHEN MATCHED THEN DELETE",
+    ):
+        with pytest.raises(Exception, match="main only shows what its branches hold"):
+            lake.sql(statement).collect()
+    with pytest.raises(Exception, match="not a time of the form yyyyMMdd"):
+        lake.sql(f"INSERT INTO {db}.`t$branch_delta` VALUES ('2', 'b', 'x', 'someday')").collect()
+    assert rows(lake, f"SELECT t1 FROM {db}.t WHERE date = '20250726'") == [("1",), ("2",)]
