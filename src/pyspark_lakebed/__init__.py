@@ -18,6 +18,8 @@ A table is named by its folder, or by ``warehouse`` and its name; a name may car
 | `partition` | overwriting | the partition to replace: `dt=20250101, region=eu`, or a JSON object |
 | `partitionOverwriteMode` | overwriting | `dynamic` replaces the partitions that the data has rows of, `static` everything |
 | `row_kind` | writing | the column that says what each row is: `+I`, `+U`, `-U` or `-D` |
+| `read.changelog` | reading | `true` puts a column `rowkind` first that says what each row is |
+| `scan.mode`, `consumer-id`, `read.stream.*` | streams | where a stream begins, who reads, how much at a time: docs/streaming.md |
 
 Any other option is one of the table's own (`branch`, `write-only`, ...), for this read or write only.
 """
@@ -29,6 +31,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter
 
 if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter
     from pyspark.sql.types import StructType
 
 
@@ -61,3 +64,15 @@ class DefaultSource(DataSource):  # type: ignore[misc]
         from pyspark_lakebed.tables import make_writer  # noqa: PLC0415 - see above
 
         return make_writer(self.options, schema, overwrite=overwrite)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        """A reader of a stream of what the table holds and will hold."""
+        from pyspark_lakebed.streams import make_stream_reader  # noqa: PLC0415 - see above
+
+        return make_stream_reader(self.options, schema)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        """A writer of the batches of a stream; ``overwrite``: each of them replaces all rows."""
+        from pyspark_lakebed.streams import make_stream_writer  # noqa: PLC0415 - see above
+
+        return make_stream_writer(self.options, schema, overwrite=overwrite)

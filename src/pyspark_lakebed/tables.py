@@ -15,6 +15,9 @@ import lakebed
 from lakebed.errors import NotFoundError, OptionError, SchemaError, unknown_name
 from lakebed.format.types import Field, field_from_arrow
 from lakebed.lake import Lake
+from lakebed.operations.stream_files import ROW_KIND
+from lakebed.options import TableOptions
+from lakebed.rows.merge import SEQUENCE_COLUMN
 from lakebed.spark.columns import spark_schema
 from lakebed.spark.source import RowsReader, ScanReader, TableWriter, WriteMode
 from lakebed.spark.worker_errors import plain_errors
@@ -33,24 +36,82 @@ _VERSION: Final = {
     "scan.timestamp": "timestamp",
     "scan.timestamp-millis": "timestamp",
 }
+STREAM_STARTS: Final = frozenset({"scan.snapshot-id", "scan.timestamp", "scan.timestamp-millis"})
 _READING: Final = frozenset({"columns", "where", *_VERSION})
 _WRITING: Final = frozenset({"partition", "partitionoverwritemode", "row_kind"})
+STREAM_LIMITS: Final = {
+    "read.stream.maxfilespertrigger": "files",
+    "read.stream.maxbytespertrigger": "size",
+    "read.stream.maxrowspertrigger": "rows",
+    "read.stream.maxsnapshotspertrigger": "snapshots",
+}
+NEW_COLUMNS: Final = "read.stream.newcolumns"
+CHECKPOINT: Final = "checkpointlocation"
+_STREAMING: Final = frozenset({*STREAM_LIMITS, NEW_COLUMNS, CHECKPOINT})
+KINDS: Final = "read.changelog"
+SEQUENCES: Final = "table-read.sequence-number.enabled"
+_AUDIT_LOG: Final = "$audit_log"
 _DATABASE_SUFFIX: Final = ".db"
 
 
 def read_schema(options: Options) -> StructType:
     """The columns that a read with these options gives."""
     with plain_errors():
-        return spark_schema(_fields(_scan(_plain(options))))
+        given = plain_names(options)
+        if wants_kinds(given):
+            return spark_schema(_fields_with_kinds(without_kinds(given)))
+        return spark_schema(read_fields(given))
+
+
+def read_fields(options: Options) -> list[Field]:
+    """The columns of a read. A stream may begin at a moment of which a batch read finds no version: it has today's."""
+    try:
+        return _fields(_scan(options))
+    except NotFoundError:
+        if not any(name in options for name in STREAM_STARTS):
+            raise
+        return _fields(_scan({name: value for name, value in options.items() if name not in STREAM_STARTS}))
+
+
+def _fields_with_kinds(options: Options) -> list[Field]:
+    """The columns of ``$audit_log``, without reading it: a stream of it is asked for its columns too."""
+    every = read_fields({name: value for name, value in options.items() if name not in {"columns", "where"}})
+    system = [field_from_arrow(ROW_KIND)]
+    table = _table(options)
+    if table.schema.primary_keys and TableOptions(table.options).get(SEQUENCES):
+        system.append(field_from_arrow(pa.field(SEQUENCE_COLUMN, pa.int64())))
+    fields = {field.name: field for field in (*system, *every)}
+    names = chosen_columns(options) or list(fields)
+    for name in names:
+        if name not in fields:
+            raise NotFoundError(unknown_name("column", name, fields, where=f"table {options['path']}{_AUDIT_LOG}"))
+    return [fields[name] for name in names]
+
+
+def wants_kinds(options: Options) -> bool:
+    """Whether rows are asked for with what they are: through the option, or the name of the table."""
+    asked = options.get(KINDS, "false").strip().lower()
+    if asked not in {"true", "false"}:
+        raise OptionError(f"option {KINDS!r} must be true or false, not {asked!r}")
+    return asked == "true" or options.get("path", "").endswith(_AUDIT_LOG)
+
+
+def without_kinds(options: Options) -> dict[str, str]:
+    """The same options for the table itself."""
+    plain = {name: value for name, value in options.items() if name != KINDS}
+    return plain | {"path": plain.get("path", "").removesuffix(_AUDIT_LOG)}
 
 
 def make_reader(options: Options, schema: StructType) -> DataSourceReader:
     """A reader of the columns in ``schema``, which must be of the types that they are."""
     with plain_errors():
-        given = _plain(options)
+        given = plain_names(options)
+        if wants_kinds(given):
+            plain = without_kinds(given)
+            given = plain | {"path": plain["path"] + _AUDIT_LOG}
         scan = _scan(given)
         fields = {field.name: field for field in _fields(scan)}
-        _check_columns(schema, fields, f"table {given['path']}")
+        check_columns(schema, fields, f"table {given['path']}")
         if schema.names != list(fields):
             scan = _scan(given, schema.names)
         return ScanReader(scan.parts) if isinstance(scan, lakebed.Scan) else RowsReader(scan.to_arrow)
@@ -59,21 +120,27 @@ def make_reader(options: Options, schema: StructType) -> DataSourceReader:
 def make_writer(options: Options, schema: StructType, *, overwrite: bool) -> DataSourceWriter:
     """A writer of rows with this schema."""
     with plain_errors():
-        given = _plain(options)
-        _refuse(given, _READING, "is for reading")
-        table = _table(given)
-        if not isinstance(table, lakebed.Table):
-            raise OptionError(f"{table.name} is a system table; it can only be read")
+        given = plain_names(options)
+        table = writable(given)
         mode = WriteMode(overwrite, _partition(given), _dynamic(given), given.get("row_kind"))
         if not overwrite and (mode.partition is not None or mode.dynamic is not None):
             raise OptionError("options 'partition' and 'partitionOverwriteMode' are for mode(\"overwrite\")")
         return TableWriter(table._store, schema, mode)  # noqa: SLF001 - one product, two packages
 
 
+def writable(options: Options) -> lakebed.Table:
+    """The table that a write names."""
+    _refuse(options, {*_READING, *STREAM_LIMITS, NEW_COLUMNS}, "is for reading")
+    table = _table(options)
+    if not isinstance(table, lakebed.Table):
+        raise OptionError(f"{table.name} is a system table; it can only be read")
+    return table
+
+
 # -------------------------------------------------------------------------------------------------- the table and its scan
 
 
-def _plain(options: Options) -> dict[str, str]:
+def plain_names(options: Options) -> dict[str, str]:
     """The options by their names in small letters, as Spark treats names of options alike whatever their case."""
     return {name.lower(): value for name, value in options.items()}
 
@@ -86,7 +153,23 @@ def _refuse(options: Options, names: Iterable[str], why: str) -> None:
 
 def _table(options: Options) -> Any:
     """The table that the options name; those of them that are nobody else's are options of the table."""
-    own = {name: value for name, value in options.items() if name not in _PLACE | _READING | _WRITING}
+    return open_table(options, _PLACE | _READING | _WRITING | _STREAMING)
+
+
+def stream_table(options: Options) -> lakebed.Table:
+    """The table that a stream reads; the options that say where it begins are options of the table."""
+    _refuse(options, _WRITING, "is for writing")
+    _refuse(options, {name for name in _VERSION if not name.startswith("scan.")}, "is for batches, see 'scan.mode'")
+    _refuse(options, {"scan.tag-name", "scan.version"}, "is for batches; a stream begins with 'scan.snapshot-id'")
+    table = open_table(options, _PLACE | _WRITING | _STREAMING | {"columns", "where"})
+    if not isinstance(table, lakebed.Table):
+        raise OptionError(f"{table.name} is a system table, which is no stream; only ...$audit_log is")
+    return table
+
+
+def open_table(options: Options, others: frozenset[str]) -> Any:
+    """The table that options name, with those options of its own that are not among ``others``."""
+    own = {name: value for name, value in options.items() if name not in others}
     path, warehouse = options.get("path"), options.get("warehouse")
     if path is None:
         raise OptionError(
@@ -102,14 +185,15 @@ def _table(options: Options) -> Any:
 def _scan(options: Options, columns: list[str] | None = None) -> Any:
     _refuse(options, _WRITING, "is for writing")
     table = _table(options)
-    wanted = columns or _columns(options)
+    wanted = columns or chosen_columns(options)
     if isinstance(table, lakebed.Table):
         return table.scan(wanted, options.get("where"), **_version(options))
     _refuse(options, _VERSION, "is not for system tables")
     return table.scan(wanted, options.get("where"))
 
 
-def _check_columns(schema: StructType, fields: Mapping[str, Field], where: str) -> None:
+def check_columns(schema: StructType, fields: Mapping[str, Field], where: str) -> None:
+    """Refuse columns that are not there, or not of the type that they are asked for."""
     for column in schema:
         if column.name not in fields:
             raise SchemaError(unknown_name("column", column.name, fields, where=where))
@@ -161,7 +245,8 @@ def _moment(name: str, value: str) -> Any:
     return value
 
 
-def _columns(options: Mapping[str, str]) -> list[str] | None:
+def chosen_columns(options: Mapping[str, str]) -> list[str] | None:
+    """The columns that option ``columns`` names, ``None`` without it."""
     text = options.get("columns")
     if text is None:
         return None
