@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-ON_SPARK = {"spark.md", "sql.md"}
+ON_SPARK = {"spark.md", "sql.md", "streaming.md"}
 """Pages whose examples need a Spark session: tests/spark and tests/sql run them."""
 
 

@@ -100,15 +100,20 @@ BAD_TABLES: dict[str, Case] = {
         OptionError,
         ("'k'", "never changes"),
     ),
-    "changelog by lookup": (
-        {"options": {"changelog-producer": "lookup"}},
+    "changelog by full compaction with vectors": (
+        {"options": {"changelog-producer": "full-compaction", "deletion-vectors.enabled": "true"}},
         OptionError,
-        ("'changelog-producer'", "use input"),
+        ("deletion vectors", "'changelog-producer' to lookup"),
     ),
-    "changelog by full compaction": (
-        {"options": {"changelog-producer": "full-compaction"}},
+    "changelog by full compaction of first rows": (
+        {"options": {"changelog-producer": "full-compaction", "merge-engine": "first-row"}},
         OptionError,
-        ("'changelog-producer'", "use input"),
+        ("first-row", "'changelog-producer' to lookup"),
+    ),
+    "changelog of what comes in where the first row stays": (
+        {"options": {"changelog-producer": "input", "merge-engine": "first-row"}},
+        OptionError,
+        ("first-row", "none or lookup"),
     ),
 }
 
@@ -292,7 +297,7 @@ BAD_CHANGES: list[tuple[Any, type[LakebedError], tuple[str, ...]]] = [
     (changes.SetOption("rowkind.field", "v"), OptionError, ("'rowkind.field' cannot change",)),
     (changes.SetOption("bucket-key", "k"), OptionError, ("'bucket-key' cannot change",)),
     (changes.SetOption("bucket", "-1"), OptionError, ("'bucket' cannot change", "fixed or with dynamic")),
-    (changes.SetOption("changelog-producer", "lookup"), OptionError, ("'changelog-producer'", "use input")),
+    (changes.SetOption("changelog-producer", "some"), OptionError, ("'changelog-producer'", "lookup")),
     (changes.SetOption("deletion-vectors.enabled", "true"), OptionError, ("'deletion-vectors.enabled' cannot change",)),
     (changes.SetOption("primary-key", "v"), OptionError, ("'primary-key'",)),
     (changes.DropColumn("k"), SchemaError, ("primary key column", "dropped")),

@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("operations",),
     ("chain",),
     ("spark",),
-    ("scan", "system_tables", "lake", "table", "maintenance", "history", "changes", ""),
+    ("scan", "system_tables", "lake", "table", "chain_table", "maintenance", "history", "changes", ""),
     ("service", "cli", "__main__"),
 )
 LAYER_OF = {part: number for number, parts in enumerate(LAYERS) for part in parts}

@@ -54,7 +54,7 @@ COLUMNS: dict[str, list[str]] = {
     ],
     "aggregation_fields": ["field_name", "field_type", "function", "function_options", "comment"],
 }  # fmt: skip
-ROW_TABLES = {"audit_log", "ro"}
+ROW_TABLES = {"audit_log", "binlog", "ro"}
 MILLIS = pa.timestamp("ms")
 TYPES = {
     "snapshot_id": pa.int64(), "schema_id": pa.int64(), "commit_identifier": pa.int64(), "commit_time": MILLIS,
@@ -118,7 +118,7 @@ def test_columns_are_paimons(lake: lakebed.Lake, table: lakebed.Table, name: str
 
 
 def test_all_of_them_are_known() -> None:
-    assert {*COLUMNS, *ROW_TABLES} == set(SYSTEM_TABLES)
+    assert {*COLUMNS, *ROW_TABLES, "chain"} == set(SYSTEM_TABLES)  # tests/chain/test_read.py has that one
 
 
 def test_snapshots(lake: lakebed.Lake, table: lakebed.Table) -> None:

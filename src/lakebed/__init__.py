@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from lakebed.lake import Lake, connect
     from lakebed.scan import Plan, Scan
     from lakebed.spark.session import prepare_workers
+    from lakebed.spark.stream_batches import stream_to
     from lakebed.system_tables import SystemTable
     from lakebed.table import Table
 
@@ -63,6 +64,7 @@ __all__ = [
     "changes",
     "connect",
     "prepare_workers",
+    "stream_to",
 ]
 
 _HOMES: Final = {
@@ -78,6 +80,7 @@ _HOMES: Final = {
     "Table": "lakebed.table",
     "connect": "lakebed.lake",
     "prepare_workers": "lakebed.spark.session",
+    "stream_to": "lakebed.spark.stream_batches",
 }
 """Where the names live that are imported late; the imports above tell type checkers the same."""
 

@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from lakebed.chain.alter import make_branches
+from lakebed.chain.checks import asks_for_branches, check_chain, with_branch_names
 from lakebed.errors import (
     AlreadyExistsError,
     CorruptError,
@@ -279,6 +281,9 @@ class Lake:
             raise NotFoundError(f"{known}. Make it with create_database({parsed.database!r})")
         given = {**self._table_defaults(), **normalise(options or {})}
         check_new(given, where=f"table {parsed}")
+        makes_branches = asks_for_branches(given)
+        if makes_branches:
+            given = with_branch_names(given)
         made = create_schema(
             to_columns(schema),
             partition_by=partition_by,
@@ -289,10 +294,13 @@ class Lake:
         )
         check_buckets(made, f"table {parsed}")
         check_new_keyed(made, f"table {parsed}")
+        check_chain(made, f"table {parsed}")
         store = self._store(parsed)
         if not store.schemas.ids():
             self._check_nothing_left(store)
             if store.schemas.create(made):
+                if makes_branches:
+                    make_branches(store)
                 return Table(store, self._spark)
         if ignore_if_exists:
             return Table(store, self._spark)

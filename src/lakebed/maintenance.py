@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from lakebed.chain.expire import expire_table_partitions
+from lakebed.chain.verify import check_chain_table
+from lakebed.chain.writes import check_rollback
 from lakebed.errors import OptionError
 from lakebed.format.moments import moment_millis
 from lakebed.format.snapshot import Snapshot
@@ -26,7 +29,6 @@ from lakebed.metadata.repair_earliest import repair_earliest_snapshot
 from lakebed.metadata.rollback import RollbackPlan, rollback_to
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.verify.report import Report
-from lakebed.operations.expire_partitions import expire_partitions
 from lakebed.operations.mark_done import mark_partitions_done
 from lakebed.operations.missing_files import remove_missing_files
 from lakebed.operations.rebuild_index import IndexRebuild, rebuild_index
@@ -121,7 +123,13 @@ class Maintenance:
         now = time.time_ns() // 1_000_000
         millis = None if timestamp is None else moment_millis(timestamp, now_millis=now, what="timestamp")
         return rollback_to(
-            self._store, snapshot=snapshot, tag=tag, timestamp_millis=millis, watermark=watermark, dry_run=dry_run
+            self._store,
+            snapshot=snapshot,
+            tag=tag,
+            timestamp_millis=millis,
+            watermark=watermark,
+            dry_run=dry_run,
+            check=lambda target: check_rollback(self._store, target),
         )
 
     def repair_earliest_snapshot(self, snapshot: int) -> int:
@@ -160,8 +168,11 @@ class Maintenance:
         max_expires: int | None = None,
         dry_run: bool = False,
     ) -> list[dict[str, Any]]:
-        """Drop old partitions; gives them. What is not given comes from the table's ``partition.*`` options."""
-        return expire_partitions(
+        """Drop old partitions; gives them. What is not given comes from the table's ``partition.*`` options.
+
+        A chain table drops them from both branches, by whole segments: see :mod:`lakebed.chain.expire`.
+        """
+        return expire_table_partitions(
             self._store,
             expiration_time=expiration_time,
             timestamp_formatter=timestamp_formatter,
@@ -216,7 +227,8 @@ class Maintenance:
         ``repair`` plans what is safe to mend, and does it with ``dry_run=False``. ``report`` is called with what is being
         looked at, how many were, and how many there are.
         """
-        return verify(self._store, deep=deep, repair=repair, dry_run=dry_run, report=report)
+        found = verify(self._store, deep=deep, repair=repair, dry_run=dry_run, report=report)
+        return found.with_problems(check_chain_table(self._store))
 
     # ----------------------------------------------------------------------------------------------- consumers
 

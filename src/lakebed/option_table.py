@@ -77,7 +77,6 @@ BOOL, INT, LONG, FLOAT, SIZE = Kind.BOOL, Kind.INT, Kind.LONG, Kind.FLOAT, Kind.
 TIME, ENUM, TEXT, LIST, MAP = Kind.TIME, Kind.ENUM, Kind.TEXT, Kind.LIST, Kind.MAP
 
 _PK: Final = "Lakebed does not support it yet; leave it out, or work on this table with Apache Paimon"
-_CHAIN: Final = "Lakebed does not support chain tables yet; leave it out, or read this table with Apache Paimon"
 _SCAN: Final = "Lakebed does not scan by it yet; use scan.snapshot-id, scan.tag-name or scan.timestamp-millis"
 _ROW_IDS: Final = "Lakebed does not assign row ids yet; leave it out, or work on this table with Apache Paimon"
 _TYPES: Final = "Lakebed does not support this column type; leave it out, or work on this table with Apache Paimon"
@@ -237,13 +236,13 @@ _HISTORY: Final = (
     Option("snapshot.expire.execution-mode", HONOURED, ENUM, "sync", "Whether a commit waits for expiry.", values=("sync", "async")),
     Option("snapshot.clean-empty-directories", HONOURED, BOOL, "false", "Whether expiry removes empty folders.", aliases=("snapshot.expire.clean-empty-directories",)),
     Option("snapshot.watermark-idle-timeout", KEPT, TIME, None, "Idle time after which a Flink source no longer holds snapshots back."),
-    Option("changelog.num-retained.min", KEPT, INT, None, "Changelogs that always stay."),
-    Option("changelog.num-retained.max", KEPT, INT, None, "Changelogs beyond which old ones go."),
-    Option("changelog.time-retained", KEPT, TIME, None, "Age from which a changelog may go."),
-    Option("consumer-id", KEPT, TEXT, None, "Name under which a streaming reader notes how far it is."),
+    Option("changelog.num-retained.min", HONOURED, INT, None, "Changelogs that always stay."),
+    Option("changelog.num-retained.max", HONOURED, INT, None, "Changelogs beyond which old ones go."),
+    Option("changelog.time-retained", HONOURED, TIME, None, "Age from which a changelog may go."),
+    Option("consumer-id", HONOURED, TEXT, None, "Name under which a streaming reader notes how far it is."),
     Option("consumer.mode", KEPT, ENUM, "exactly-once", "How exactly it notes that.", values=("exactly-once", "at-least-once")),
     Option("consumer.expiration-time", HONOURED, TIME, None, "Age from which an unused consumer goes."),
-    Option("consumer.ignore-progress", KEPT, BOOL, "false", "Whether a new job starts anew in spite of the note."),
+    Option("consumer.ignore-progress", HONOURED, BOOL, "false", "Whether a new job starts anew in spite of the note."),
     Option("consumer.changelog-only", HONOURED, BOOL, "false", "Whether consumers protect changelogs only, not snapshots."),
     Option("tag.automatic-creation", KEPT, ENUM, "none", "When other writers make tags by themselves; Lakebed makes none.", values=("none", "process-time", "watermark", "batch")),
     Option("tag.automatic-completion", KEPT, BOOL, "false", "Whether they fill in tags that are missing."),
@@ -292,7 +291,7 @@ _READING: Final = (
     Option("scan.timestamp", HONOURED, TEXT, None, "Reads the table as of this local time, such as 2023-12-01 12:00:00."),
     Option("scan.version", HONOURED, TEXT, None, "Reads the table as of this tag or, when there is none, snapshot."),
     Option("scan.mode", HONOURED, ENUM, "default", "Where a read begins; batch reads follow the options above.", _SCAN, values=("default", "latest-full", "full", "latest", "compacted-full", "from-timestamp", "from-creation-timestamp", "from-file-creation-time", "from-snapshot", "from-snapshot-full", "incremental"), refused=("compacted-full", "from-creation-timestamp", "from-file-creation-time", "incremental"), aliases=("log.scan",)),
-    Option("scan.watermark", REFUSED, LONG, None, "Reads the table as of the first snapshot with this watermark.", _SCAN),
+    Option("scan.watermark", HONOURED, LONG, None, "Reads the table as of the first snapshot with at least this watermark."),
     Option("scan.creation-time-millis", REFUSED, LONG, None, "Reads what was created after this time.", _SCAN),
     Option("scan.file-creation-time-millis", REFUSED, LONG, None, "Reads data files created after this time only.", _SCAN),
     Option("scan.bucket", REFUSED, INT, None, "Reads one bucket only.", "Lakebed does not read single buckets; filter by the bucket key"),
@@ -322,7 +321,7 @@ _READING: Final = (
     Option("read.native.enabled", KEPT, BOOL, "false", "Whether pypaimon reads with native code."),
     Option("read.parallelism", KEPT, INT, None, "Files that pypaimon reads at once."),
     Option("file-reader-async-threshold", KEPT, SIZE, "10 mb", "Size from which other readers read a file in the background."),
-    Option("table-read.sequence-number.enabled", KEPT, BOOL, "false", "Whether the audit log shows sequence numbers."),
+    Option("table-read.sequence-number.enabled", HONOURED, BOOL, "false", "Whether the audit log shows sequence numbers."),
     Option("key-value.sequence_number.enabled", KEPT, BOOL, "false", "Whether internal readers pass sequence numbers on."),
     Option("local-cache.enabled", KEPT, BOOL, "false", "Whether pypaimon caches files on disk."),
     Option("local-cache.*", KEPT, TEXT, None, "Where, how much and what it caches."),
@@ -371,7 +370,7 @@ _PRIMARY_KEY: Final = (
 
 _COMPACTION: Final = (
     Option("write-only", HONOURED, BOOL, "false", "Whether writers leave compaction and expiry to a job of its own.", aliases=("write.compaction-skip",)),
-    Option("full-compaction.delta-commits", KEPT, INT, None, "Commits after which everything is compacted."),
+    Option("full-compaction.delta-commits", HONOURED, INT, None, "Commits after which everything is compacted."),
     Option("compaction.max-size-amplification-percent", HONOURED, INT, "200", "Extra storage from which everything is compacted."),
     Option("compaction.size-ratio", HONOURED, INT, "1", "Slack in percent when sizes of sorted runs are compared."),
     Option("compaction.offpeak-ratio", KEPT, INT, "0", "The same in quiet hours."),
@@ -389,7 +388,7 @@ _COMPACTION: Final = (
     Option("compaction.force-up-level-0", KEPT, BOOL, "false", "Whether every compaction takes all new files."),
     Option("compaction.skip-expired-partitions", KEPT, BOOL, "false", "Whether partitions that are due to go are left out."),
     Option("compaction.bucket-distribution-strategy", KEPT, ENUM, "linear", "How a compaction job spreads buckets over tasks.", values=("linear", "size-aware-batch")),
-    Option("force-lookup", KEPT, BOOL, "false", "Whether compaction always looks older rows up.", immutable=True),
+    Option("force-lookup", HONOURED, BOOL, "false", "Whether compaction always looks older rows up.", immutable=True),
     Option("lookup-compact", KEPT, ENUM, "RADICAL", "How eagerly lookup compaction runs.", values=("RADICAL", "GENTLE")),
     Option("lookup-compact.max-interval", KEPT, INT, None, "Longest pause of the gentle mode."),
     Option("lookup-wait", KEPT, BOOL, "true", "Whether a commit waits for lookup compaction.", aliases=("changelog-producer.lookup-wait",)),
@@ -406,15 +405,15 @@ _COMPACTION: Final = (
 )
 
 _STREAMING: Final = (
-    Option("changelog-producer", HONOURED, ENUM, "none", "Who writes changelog files.", "Lakebed writes changelogs of what comes in (input) only; leave it out or use input", values=("none", "input", "full-compaction", "lookup"), refused=("full-compaction", "lookup"), readable=True),
-    Option("changelog-producer.row-deduplicate", KEPT, BOOL, "false", "Whether updates that change nothing are left out of the changelog."),
-    Option("changelog-producer.row-deduplicate-ignore-fields", KEPT, LIST, None, "Columns that do not count as a change."),
+    Option("changelog-producer", HONOURED, ENUM, "none", "Who writes changelog files.", values=("none", "input", "full-compaction", "lookup")),
+    Option("changelog-producer.row-deduplicate", HONOURED, BOOL, "false", "Whether updates that change nothing are left out of the changelog."),
+    Option("changelog-producer.row-deduplicate-ignore-fields", HONOURED, LIST, None, "Columns that do not count as a change."),
     Option("changelog-producer.compaction-interval", KEPT, TIME, "0 ms", "How often old versions compact for the changelog."),
     Option("changelog-file.format", REFUSED, ENUM, None, "Format of changelog files.", "Lakebed writes Parquet only; leave it out", values=("parquet", "orc", "avro"), accepted=("parquet",), readable=True),
     Option("changelog-file.compression", KEPT, TEXT, None, "Codec of changelog files."),
     Option("delete.force-produce-changelog", KEPT, BOOL, "false", "Whether SQL DELETE writes a changelog."),
-    Option("streaming-read-overwrite", KEPT, BOOL, "false", "Whether streams see what an overwrite changed."),
-    Option("streaming-read-append-overwrite", KEPT, BOOL, "false", "The same for append tables."),
+    Option("streaming-read-overwrite", HONOURED, BOOL, "false", "Whether streams see what an overwrite changed."),
+    Option("streaming-read-append-overwrite", HONOURED, BOOL, "false", "The same for append tables."),
     Option("streaming-read-mode", KEPT, TEXT, None, "Whether old versions stream from files or a log."),
     Option("stream-scan-mode", KEPT, ENUM, "none", "What an internal streaming job scans.", values=("none", "compact-bucket-table", "file-monitor")),
     Option("streaming.read.snapshot.delay", KEPT, TIME, None, "How old a snapshot is before streams read it."),
@@ -439,13 +438,13 @@ _BUCKETS: Final = (
 )
 
 _CHAINS: Final = (
-    Option("chain-table.enabled", REFUSED, BOOL, "false", "Reads full and changed partitions of two branches as one table.", _CHAIN),
-    Option("chain-table.chain-partition-keys", KEPT, LIST, None, "Partition columns that make the chain; the ones before them are its group."),
+    Option("chain-table.enabled", HONOURED, BOOL, "false", "Reads full and changed partitions of two branches as one table."),
+    Option("chain-table.chain-partition-keys", HONOURED, LIST, None, "Partition columns that make the chain; the ones before them are its group."),
     Option("chain-table.split.key-range-enabled", KEPT, BOOL, "true", "Whether a bucket of a chain is read in key ranges."),
-    Option("chain-table.streaming.merge-snapshot", KEPT, BOOL, "false", "Whether a stream begins with the merged state."),
-    Option("chain-table.gap-read", KEPT, ENUM, "carry", "Lakebed's own: whether a day without changes shows the day before.", values=("carry", "strict")),
-    Option("scan.fallback-snapshot-branch", KEPT, TEXT, None, "Branch of the full partitions of a chain table."),
-    Option("scan.fallback-delta-branch", KEPT, TEXT, None, "Branch of the changed partitions of a chain table."),
+    Option("chain-table.streaming.merge-snapshot", HONOURED, BOOL, "false", "Whether a stream begins with the merged state."),
+    Option("chain-table.gap-read", HONOURED, ENUM, "carry", "Lakebed's own: whether a day without changes shows the day before.", values=("carry", "strict")),
+    Option("scan.fallback-snapshot-branch", HONOURED, TEXT, None, "Branch of the full partitions of a chain table."),
+    Option("scan.fallback-delta-branch", HONOURED, TEXT, None, "Branch of the changed partitions of a chain table."),
 )
 
 _ROW_IDENTITY: Final = (
@@ -558,11 +557,11 @@ _SPARK: Final = (
     Option("write.use-v2-write", KEPT, BOOL, "false", "Whether Spark writes through its second data source API."),
     Option("write.hive-style-dynamic-partition.enabled", KEPT, BOOL, "false", "Whether inserts order columns as Hive does."),
     Option("write.data-evolution.*", KEPT, TEXT, None, "How often Spark tries an update again."),
-    Option("read.changelog", KEPT, BOOL, "false", "Whether Spark shows the row kind."),
+    Option("read.changelog", HONOURED, BOOL, "false", "Whether Spark shows the row kind."),
     Option("read.allow.fullScan", KEPT, BOOL, "true", "Whether Spark may read all partitions."),
-    Option("read.stream.maxBytesPerTrigger", KEPT, LONG, None, "Most bytes of a streaming batch."),
-    Option("read.stream.maxFilesPerTrigger", KEPT, INT, None, "Most files of a streaming batch."),
-    Option("read.stream.maxRowsPerTrigger", KEPT, LONG, None, "Most rows of a streaming batch."),
+    Option("read.stream.maxBytesPerTrigger", HONOURED, LONG, None, "Most bytes of a streaming batch."),
+    Option("read.stream.maxFilesPerTrigger", HONOURED, INT, None, "Most files of a streaming batch."),
+    Option("read.stream.maxRowsPerTrigger", HONOURED, LONG, None, "Most rows of a streaming batch."),
     Option("read.stream.minRowsPerTrigger", KEPT, LONG, None, "Fewest rows of a streaming batch."),
     Option("read.stream.maxTriggerDelayMs", KEPT, LONG, None, "Longest wait for them."),
     Option("source.split.target-size-with-column-pruning", KEPT, BOOL, "false", "Whether tasks are packed by the columns that are read."),

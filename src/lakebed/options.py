@@ -552,6 +552,70 @@ class TableOptions:
     def deletion_vectors_enabled(self) -> bool:
         return self._typed("deletion-vectors.enabled", bool)
 
+    def is_delta_branch(self, branch: str) -> bool:
+        """Whether a branch holds the changes of a chain table: a delete there is a change, and stays one."""
+        named = bool(self.get("scan.fallback-snapshot-branch")) and self.get("scan.fallback-delta-branch") == branch
+        return named and bool(self.get("chain-table.enabled"))
+
+    @property
+    def changelog_producer(self) -> str:
+        return self._typed("changelog-producer", str)
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether compactions look the keys of level 0 up in what lies below, so that rows above level 0 hold all of it."""
+        return (
+            self.changelog_producer == "lookup"
+            or self.deletion_vectors_enabled
+            or self.get("merge-engine") == "first-row"
+            or self._typed("force-lookup", bool)
+        )
+
+    @property
+    def changelog_row_deduplicate(self) -> bool:
+        """Whether updates that change nothing are left out of the changelog."""
+        return self._typed("changelog-producer.row-deduplicate", bool)
+
+    @property
+    def changelog_ignored_fields(self) -> tuple[str, ...]:
+        """The columns that do not count as a change there."""
+        names = self._maybe("changelog-producer.row-deduplicate-ignore-fields", tuple) or ()
+        return tuple(name.strip() for name in names)
+
+    @property
+    def full_compaction_delta_commits(self) -> int | None:
+        """Commits after which everything is compacted; a changelog by full compaction is made after each, if nothing is set."""
+        asked = self._maybe("full-compaction.delta-commits", int)
+        if asked is None:
+            return 1 if self.changelog_producer == "full-compaction" else None
+        return max(asked, 1)
+
+    @property
+    def changelog_num_retained_min(self) -> int:
+        """Changelogs that stay; as many as snapshots, if nothing else is said."""
+        asked = self._maybe("changelog.num-retained.min", int)
+        return self.snapshot_num_retained_min if asked is None else asked
+
+    @property
+    def changelog_num_retained_max(self) -> int:
+        asked = self._maybe("changelog.num-retained.max", int)
+        return self.snapshot_num_retained_max if asked is None else asked
+
+    @property
+    def changelog_time_retained(self) -> float:
+        """Seconds."""
+        asked = self._maybe("changelog.time-retained", float)
+        return self.snapshot_time_retained if asked is None else asked
+
+    @property
+    def keeps_changelogs_longer(self) -> bool:
+        """Whether changelogs outlive their snapshots."""
+        return (
+            self.changelog_num_retained_min > self.snapshot_num_retained_min
+            or self.changelog_num_retained_max > self.snapshot_num_retained_max
+            or self.changelog_time_retained > self.snapshot_time_retained
+        )
+
 
 _INTRODUCTION: Final = """\
 # Table options

@@ -6,10 +6,17 @@ import datetime as dt
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from lakebed.chain import alter as chain_alter
+from lakebed.chain.checks import check_chain
+from lakebed.chain.expire import expire_old_partitions
+from lakebed.chain.layout import Role, branch_names, role_of
+from lakebed.chain.writes import BranchRules
+from lakebed.chain_table import Chained
 from lakebed.errors import (
     OptionError,
     SchemaError,
@@ -38,12 +45,13 @@ from lakebed.operations.read import BranchRead
 from lakebed.operations.rescale import checked_buckets, rescale
 from lakebed.operations.rewrite import rewrite_files
 from lakebed.operations.table_checks import check_buckets, check_keyed, check_new_keyed
-from lakebed.operations.write import Identity
+from lakebed.operations.write import Guard, Identity, unguarded
 from lakebed.operations.write import write as write_rows
 from lakebed.options import TableOptions, check_existing, check_new, normalise
 from lakebed.rows.merge import MergeSpec
+from lakebed.rows.sort_order import SortOrder
 from lakebed.rows.where import parse_where
-from lakebed.scan import Scan, find_snapshot, version_of_options
+from lakebed.scan import Scan, check_has_changes, scan_at, version_of_options
 from lakebed.spark.session import is_spark_frame
 
 if TYPE_CHECKING:
@@ -52,7 +60,7 @@ if TYPE_CHECKING:
 _BRANCH_OPTIONS: Final = ("scan.fallback-branch", "scan.primary-branch")
 
 
-class Table(History, Maintenance):
+class Table(History, Maintenance, Chained):
     """A Paimon table, or one branch of it. Get one with ``lake.table("db.t")``."""
 
     def __init__(self, store: TableStore, spark: SparkSession | None = None) -> None:
@@ -133,10 +141,7 @@ class Table(History, Maintenance):
                 self._store, columns=columns, where=where, snapshot=interval.end, schema=self.schema, interval=interval
             )
         version, timestamp, tag = self._travel(version, timestamp, tag)
-        snapshot = find_snapshot(self._store, version=version, timestamp=timestamp, tag=tag)
-        travelled = version is not None or timestamp is not None or tag is not None
-        schema = self._store.schema_of(snapshot) if snapshot is not None and travelled else self.schema
-        return Scan(self._store, columns=columns, where=where, snapshot=snapshot, schema=schema, time_travel=travelled)
+        return scan_at(self._store, columns, where, version=version, timestamp=timestamp, tag=tag)
 
     def _travel(self, version: int | str | None, timestamp: Any, tag: str | None) -> tuple[Any, Any, Any]:
         """The version asked for in the call, else the one that the table's own ``scan.*`` options ask for."""
@@ -150,12 +155,14 @@ class Table(History, Maintenance):
         if since is not None or until is not None or mode != "auto":
             if travels:
                 raise OptionError("since=, until= and mode= read changes; leave out version=, timestamp= and tag=")
+            check_has_changes(self._store)
             interval: Interval | None = find_interval(self._store, since, until, mode)
         else:
             interval = None if travels else interval_of_options(self._store, TableOptions(self.options))
             if interval is not None and any(part is not None for part in self._travel(None, None, None)):
                 raise OptionError(f"table {self.name}: options ask for changes and for a version; unset one of them")
         if interval is not None:
+            check_has_changes(self._store)
             self._check_one_branch()
         return interval
 
@@ -196,20 +203,29 @@ class Table(History, Maintenance):
         """
         schema = self._checked_schema(writing=True)
         who = Identity.of(schema, commit_user, commit_identifier)
-        return self._tidied(write_rows(self._store, data, row_kind=row_kind, who=who, engine=_engine_for(data)))
+        run = partial(write_rows, self._store, data, row_kind=row_kind, who=who, engine=_engine_for(data))
+        return self._by_the_rules(lambda guard: run(guard=guard))
 
     def overwrite(
-        self, data: Any, partition: Mapping[str, Any] | None = None, *, dynamic: bool | None = None
+        self,
+        data: Any,
+        partition: Mapping[str, Any] | None = None,
+        *,
+        dynamic: bool | None = None,
+        commit_user: str | None = None,
+        commit_identifier: int | None = None,
     ) -> Snapshot | None:
         """Replace rows by others.
 
         With ``partition`` (all or some of the partition columns) exactly what lies there is replaced, and all rows must
         belong there. Without it, a partitioned table has just those partitions replaced that the data has rows of (unless
-        ``dynamic``, or the option ``dynamic-partition-overwrite``, is false), any other table is replaced whole.
+        ``dynamic``, or the option ``dynamic-partition-overwrite``, is false), any other table is replaced whole. With
+        ``commit_user`` and ``commit_identifier`` a repeated call with the same two commits once.
         """
         schema = self._checked_schema(writing=True)
-        who, engine = Identity.of(schema), _engine_for(data)
-        return self._tidied(overwrite_rows(self._store, data, partition, who, dynamic=dynamic, engine=engine))
+        who, engine = Identity.of(schema, commit_user, commit_identifier), _engine_for(data)
+        run = partial(overwrite_rows, self._store, data, partition, who, dynamic=dynamic, engine=engine)
+        return self._by_the_rules(lambda guard: run(guard=guard))
 
     def delete(self, where: str | pred.Node) -> Snapshot | None:
         """Delete the rows that satisfy a SQL expression; ``None`` if none does.
@@ -217,12 +233,13 @@ class Table(History, Maintenance):
         Append tables rewrite the files that hold such rows, primary-key tables write deletes for their keys.
         """
         schema = self._checked_schema(writing=True)
+        self.check_changeable()
         who = Identity.of(schema)
         node = where if isinstance(where, pred.Node) else parse_where(where, schema.fields)
         if not schema.primary_keys:
             return self._tidied(delete_from_append_table(self._store, node, who))
         matching = BranchRead(self._store, schema, self.latest_snapshot(), schema.fields, node)
-        return self._tidied(delete_from_keyed_table(self._store, matching.to_arrow(), who))
+        return self._by_the_rules(lambda guard: delete_from_keyed_table(self._store, matching.to_arrow(), who, guard))
 
     def replace_rows(self, scan: Scan, data: Any, *, operation: str) -> Snapshot | None:
         """Put rows in the place of all rows of the files that a scan of this append table reads; fails if a file is gone.
@@ -241,6 +258,15 @@ class Table(History, Maintenance):
         made = rewrite_files(self._store, scan.snapshot, entries, data, who, operation=operation, engine=engine)
         return self._tidied(made)
 
+    def check_changeable(self) -> None:
+        """Refuse main of a chain table, whose rows are put together: a few of them, written to main, would hide the others."""
+        names = branch_names(self.schema) if role_of(self._store) is Role.MAIN else None
+        if names is not None:
+            raise UnsupportedError(
+                f"table {self.name} is a chain table, and main only shows what its branches hold: write changes and deletes of "
+                f"rows to {self.name}$branch_{names[1]}, or overwrite a whole partition"
+            )
+
     def check_deletable(self) -> None:
         """Refuse a primary-key table whose merge engine cannot delete single rows."""
         if self.schema.primary_keys:
@@ -248,33 +274,39 @@ class Table(History, Maintenance):
 
     def truncate(self) -> Snapshot | None:
         """Delete all rows; earlier snapshots keep theirs. ``None`` if there was nothing to delete."""
-        return self._tidied(drop_rows(self._store, None, Identity.of(self._checked_schema(writing=True))))
+        who = Identity.of(self._checked_schema(writing=True))
+        return self._by_the_rules(lambda guard: drop_rows(self._store, None, who, guard))
 
     def drop_partition(self, partition: Mapping[str, Any]) -> Snapshot | None:
         """Delete a partition, or all partitions that a part of the partition columns names."""
         if not partition:
             raise OptionError("name at least one partition column, or use truncate() to delete everything")
-        schema = self._checked_schema(writing=True)
-        return self._tidied(drop_rows(self._store, partition, Identity.of(schema)))
+        who = Identity.of(self._checked_schema(writing=True))
+        return self._by_the_rules(lambda guard: drop_rows(self._store, partition, who, guard))
 
     def compact(
         self,
         *,
         full: bool = False,
         where: str | None = None,
+        order_by: Sequence[str] = (),
+        strategy: str = "order",
         report: Callable[[int, int], None] | None = None,
         spark: SparkSession | None = None,
     ) -> Snapshot | None:
         """Merge files where there are too many, or all that can be merged if ``full``.
 
         Primary-key tables merge the sorted runs of a bucket, append tables pack small files. ``where`` is a SQL expression
-        over the partition columns. ``report`` is called with the number of buckets (or packs) done and of all. With a
+        over the partition columns. With ``order_by`` all rows of an append table without buckets are written anew, sorted by
+        these columns in turn, or along a curve through them (``strategy`` "zorder" or "hilbert"), so that queries with
+        conditions on them skip files. ``report`` is called with the number of buckets (or packs) done and of all. With a
         Spark session, given here or to ``connect``, tasks do the work. Gives the new snapshot, ``None`` if there was
         nothing to do.
         """
         schema = self._checked_schema(writing=True)
         node = None if where is None else parse_where(where, schema.partition_fields)
-        run = compact_table if schema.primary_keys else compact_append_table
+        order = SortOrder.of(schema, strategy, order_by, where=f"table {self.name}") if order_by else None
+        run = compact_table if schema.primary_keys else partial(compact_append_table, order=order)
         engine = _engine_of(spark or self._spark)
         return self._tidied(run(self._store, full=full, where=node, report=report, engine=engine))
 
@@ -318,8 +350,8 @@ class Table(History, Maintenance):
         scan = Scan(self._store, columns=None, where=node, snapshot=latest, schema=schema)
         session = spark or self._spark
         rows = scan.to_batches() if session is None else scan.to_spark(session)
-        who = Identity.of(schema)
-        return self._tidied(rescale(self._store, latest, rows, wanted, who, engine=_engine_of(session)))
+        run = partial(rescale, self._store, latest, rows, wanted, Identity.of(schema), engine=_engine_of(session))
+        return self._by_the_rules(lambda guard: run(guard=guard), same_rows=True)
 
     # ----------------------------------------------------------------------------------------------- changing
 
@@ -329,22 +361,27 @@ class Table(History, Maintenance):
         See :mod:`lakebed.changes` for what there is. Types may be given as text.
         """
         where = f"table {self.name}"
-        plain = [_checked(change) for change in changes]
+        plain = chain_alter.named(self._store, [_checked(change) for change in changes])
         check_new({c.key: c.value for c in plain if isinstance(c, SetOption)}, where=where)
         for change in plain:
             if isinstance(change, SetOption) and change.key in _BRANCH_OPTIONS and change.value:
                 self._store.on_branch(change.value)
         has_snapshots = self.latest_snapshot() is not None
 
-        def derive(current: TableSchema) -> TableSchema:
+        def derive(current: TableSchema, own: Sequence[SchemaChange], old: bool) -> TableSchema:
             now = time.time_ns() // 1_000_000
-            changed = apply_changes(current, plain, time_millis=now, has_snapshots=has_snapshots)
+            changed = apply_changes(current, own, time_millis=now, has_snapshots=old)
             if changed.options != current.options:
                 check_buckets(changed, where)
             check_new_keyed(changed, where)
+            check_chain(changed, where)
             return changed
 
-        return self._store.schemas.change(derive)
+        chain_alter.change_branches(self._store, plain, derive)
+        made = self._store.schemas.change(lambda current: derive(current, plain, has_snapshots))
+        if len(plain) > len(changes):
+            chain_alter.make_branches(self._store)
+        return made
 
     # ------------------------------------------------------------------------------------------------ branches
 
@@ -361,10 +398,21 @@ class Table(History, Maintenance):
 
     # ------------------------------------------------------------------------------------------------- inside
 
+    def _by_the_rules(self, run: Callable[[Guard], Snapshot | None], *, same_rows: bool = False) -> Snapshot | None:
+        """Write to this branch; one of a chain table has rules of its own, see :mod:`lakebed.chain.writes`."""
+        rules = BranchRules.of(self._store)
+        if rules is None:
+            return self._tidied(run(unguarded))
+        rules.begin()
+        made = run(rules.same_rows if same_rows else rules.guarded)
+        if not same_rows:
+            rules.finish(made)
+        return self._tidied(made)
+
     def _tidied(self, made: Snapshot | None) -> Snapshot | None:
         """After a commit, what is too old goes, as the table's options say."""
         if made is not None:
-            after_commit(self._store)
+            after_commit(self._store, expire_old_partitions)
         return made
 
     def _checked_schema(self, *, writing: bool) -> TableSchema:

@@ -51,6 +51,23 @@ def marking_table(lake: Lake) -> None:
     table.write(_pairs({2: 2}))
 
 
+def logging_table(lake: Lake) -> None:
+    """Compactions find out what changed."""
+    options = {"bucket": "1", "changelog-producer": "lookup"}
+    table = lake.create_table("db.t", "k INT, v INT", primary_key=["k"], options=options)
+    table.write(_pairs({1: 1, 2: 1, 3: 1}))
+    table.write(_pairs({2: 2}))
+
+
+def long_logging_table(lake: Lake) -> None:
+    """Changelogs outlive their snapshots, and some are old enough to go as well."""
+    options = {"bucket": "1", "changelog-producer": "input", "write-only": "true"}
+    options |= {"changelog.num-retained.min": "3", "changelog.num-retained.max": "3", "snapshot.num-retained.min": "1"}
+    table = lake.create_table("db.t", "k INT, v INT", primary_key=["k"], options=options)
+    for number in range(6):
+        table.write(_pairs({number % 3: number}))
+
+
 def dynamic_table(lake: Lake) -> None:
     """Two dynamic buckets, one of them full; the index knows a key that is gone."""
     options = {"bucket": "-1", "dynamic-bucket.target-row-num": "2", "write-only": "true"}
@@ -199,6 +216,9 @@ OPERATIONS: dict[str, Operation] = {
     "upsert with vectors": _commit(
         marking_table, lambda t: t.write(_pairs({1: 9, 5: 9})), settle=lambda t: t.compact()
     ),
+    "upsert with a changelog": _commit(
+        logging_table, lambda t: t.write(_pairs({1: 9, 5: 9})), settle=lambda t: t.compact()
+    ),
     "upsert into dynamic buckets": _commit(dynamic_table, lambda t: t.write(_pairs({1: 9, 5: 9, 6: 9}))),
     "upsert that was overtaken": _commit(remapped_table, _write_overtaken),
     "overwrite dynamic buckets": _commit(dynamic_table, lambda t: t.overwrite(_pairs({2: 7, 5: 7, 6: 7}))),
@@ -233,6 +253,7 @@ OPERATIONS: dict[str, Operation] = {
     "roll back to a tag": _change(tagged_table, lambda t: t.rollback_to(tag="first"), "missing-snapshot"),
     "expire snapshots": _change(history_table, _expire_all),
     "expire snapshots with changelogs": _change(keyed_history_table, _expire_all),
+    "expire long-lived changelogs": _change(long_logging_table, _expire_all),
     "remove orphans": _change(
         littered_table, lambda t: t.remove_orphan_files(older_than="2999-01-01", dry_run=False), "bad-hint"
     ),

@@ -296,7 +296,24 @@ class Server:
         read = builder.newRead()
         if where:
             read = read.executeFilter()
-        result_type = builder.readType()
+        write_ipc(self._rows(read, splits, builder.readType()), into)
+        files = sum(int(split.dataFiles().size()) for split in splits if hasattr(split, "dataFiles"))
+        return {"splits": int(splits.size()), "files": files}
+
+    def stream(self, *, warehouse: str, table: str, into: str, options: dict[str, str]) -> None:
+        """What a streaming reader gets until nothing is new, in its order."""
+        builder = self._table(warehouse, table, options).newReadBuilder()
+        scan, read = builder.newStreamScan(), builder.newRead()
+        tables = [self._rows(read, self.java.array_list([]), builder.readType())]
+        while True:
+            before = scan.checkpoint()
+            splits = scan.plan().splits()
+            if splits.isEmpty() and scan.checkpoint() == before:
+                break
+            tables.append(self._rows(read, splits, builder.readType()))
+        write_ipc(pa.concat_tables(tables), into)
+
+    def _rows(self, read: Any, splits: Any, result_type: Any) -> pa.Table:
         fields = list(result_type.getFields())
         found: list[list[Any]] = [[] for _ in fields]
         rows = read.createReader(splits).toCloseableIterator()
@@ -306,12 +323,7 @@ class Server:
                 found[i].append(self.java.from_java(row, i, field.type()))
         rows.close()
         schema = pa.schema([(str(f.name()), arrow_type(self._type_json(f))) for f in fields])
-        write_ipc(
-            pa.Table.from_arrays([pa.array(c, t) for c, t in zip(found, schema.types, strict=True)], schema=schema),
-            into,
-        )
-        files = sum(int(split.dataFiles().size()) for split in splits if hasattr(split, "dataFiles"))
-        return {"splits": int(splits.size()), "files": files}
+        return pa.Table.from_arrays([pa.array(c, t) for c, t in zip(found, schema.types, strict=True)], schema=schema)
 
     def _type_json(self, field: Any) -> Any:
         return json.loads(str(self.java.cls("utils.JsonSerdeUtil").toJson(field)))["type"]
@@ -476,6 +488,16 @@ class Server:
         if max_deletes is not None:
             config = config.snapshotMaxDeletes(max_deletes)
         return int(self._table(warehouse, table).newExpireSnapshots().config(config.build()).expire())
+
+    def expire_with_changelogs(self, warehouse: str, table: str, snapshots: int, changelogs: int) -> None:
+        """So many snapshots stay, and so many changelogs counted with them."""
+        instant, kept = self.java.cls("java.time.Duration").ofMillis(1), self.java.cls("java.lang.Integer")(changelogs)
+        config = self.java.cls("options.ExpireConfig").builder()
+        config = config.snapshotRetainMax(snapshots).snapshotRetainMin(snapshots).snapshotTimeRetain(instant)
+        config = config.changelogRetainMax(kept).changelogRetainMin(kept).changelogTimeRetain(instant)
+        target = self._table(warehouse, table)
+        target.newExpireSnapshots().config(config.build()).expire()
+        target.newExpireChangelog().config(config.build()).expire()
 
     def remove_orphan_files(self, warehouse: str, table: str, older_than_millis: int) -> list[str]:
         clean = self.java.cls("operation.LocalOrphanFilesClean")(

@@ -146,6 +146,12 @@ class Oracle:
         )
         return read_ipc(path)
 
+    def stream(self, warehouse: Path, table: str, options: dict[str, str]) -> pa.Table:
+        """What a streaming reader gets until nothing is new."""
+        into = self._file()
+        self.call("stream", warehouse=str(warehouse), table=table, into=into, options=options)
+        return read_ipc(into)
+
     def truncate(self, warehouse: Path, table: str, partitions: list[dict[str, str]] | None = None) -> None:
         self.call("truncate", warehouse=str(warehouse), table=table, partitions=partitions)
 

@@ -1,4 +1,4 @@
-"""Which files a table needs, told the slow way: every snapshot and tag of every branch by itself, one file at a time."""
+"""Which files a table needs, told the slow way: every snapshot, tag and changelog of every branch by itself, file by file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakebed.format.manifest import ADD, fold
-from lakebed.format.snapshot import Snapshot
+from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_from_json
 from lakebed.metadata.data_paths import data_file_paths
 from lakebed.metadata.store import TableStore
 
@@ -26,7 +27,23 @@ def needed_files(store: TableStore) -> set[str]:
             found |= files_of(branch, branch.snapshots.get(number), changelog=True)
         for tagged in branch.snapshots.tags().values():
             found |= files_of(branch, tagged, changelog=False)
+        for changelog in Path(branch.paths.changelogs).glob("changelog-*"):
+            found |= files_of_changelog(branch, snapshot_from_json(changelog.read_bytes(), where=str(changelog)))
     return found
+
+
+def files_of_changelog(store: TableStore, snapshot: Snapshot) -> set[str]:
+    """What is left of an expired snapshot: its changelog, or without one what it added and where that is written."""
+    name = snapshot.changelog_manifest_list or snapshot.delta_manifest_list
+    if not store.storage.exists(store.paths.manifest(name)):
+        assert snapshot.changelog_manifest_list is None
+        return set()
+    metas = store.manifests.read_list(name)
+    found = {store.paths.manifest(name) for name in (name, *(meta.file_name for meta in metas))}
+    if snapshot.changelog_manifest_list is None and snapshot.commit_kind is CommitKind.COMPACT:
+        return found
+    entries = store.manifests.read_entries(metas)
+    return found | _data(store, entries.filter(pc.equal(entries["kind"], ADD)))
 
 
 def files_of(store: TableStore, snapshot: Snapshot, *, changelog: bool) -> set[str]:

@@ -15,7 +15,7 @@ from tests.metadata.entries import adds
 from tests.metadata.needed_files import files_on_disk, needed_files
 from tests.metadata.stores import Failing, Interrupted, Logged, commit_files, new_store, open_store, write_snapshot
 
-from lakebed.errors import LakebedError, OptionError, StorageError, UnsupportedError
+from lakebed.errors import LakebedError, OptionError, StorageError
 from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest import ADD, DELETE, NO_ENTRIES, as_deletes
 from lakebed.format.snapshot import CommitKind, Snapshot
@@ -320,18 +320,6 @@ def test_changelogs_go_with_their_snapshots_even_under_a_tag(store: TableStore) 
     assert done.removal.by_kind()["changelog"] == (2, 2000)
     assert names_on_disk(store) == {"data-0", "data-1", "data-2", "changelog-2"}
     assert files_on_disk(store) == needed_files(store)
-
-
-@pytest.mark.parametrize("option", [("changelog.num-retained.min", "20"), ("changelog.time-retained", "2 h")])
-def test_changelogs_that_outlive_snapshots_are_refused(tmp_path: Path, option: tuple[str, str]) -> None:
-    store = new_store(tmp_path / "t", options=dict([option]))
-    for number in range(12):
-        add(store, f"data-{number}")
-    before = files_on_disk(store)
-    with pytest.raises(UnsupportedError, match=option[0]):
-        expire(store, 1)
-    assert files_on_disk(store) == before
-    assert len(store.snapshots.ids()) == 12
 
 
 def test_empty_folders_go_if_the_table_says_so(tmp_path: Path) -> None:

@@ -84,3 +84,30 @@ def test_texts_around_the_packed_length(size: int) -> None:
     texts = ["b" * size, "a" * size, "a" * (size - 1), "a" * (size - 1) + "\0", ""]
     order = order_by_key([pa.array(texts)])
     assert [texts[i] for i in order.rows] == sorted(texts)
+
+
+TYPES = (pa.int32(), pa.int64(), pa.string(), pa.int64())
+VERSIONS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 2) | st.none(), st.sampled_from(["", "a", "b" * 9]), st.integers(0, 2)),
+    max_size=25,
+)
+
+
+@settings(deadline=None)
+@given(VERSIONS, st.booleans(), st.sampled_from(["ascending", "descending"]))
+def test_versions_of_a_key_go_by_several_columns(
+    rows: list[tuple[int, int | None, str, int]], nulls: bool, direction: str
+) -> None:
+    if not nulls:
+        rows = [(key, first or 0, text, number) for key, first, text, number in rows]
+    columns = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(TYPES)]
+    then_by = [(columns[1], direction), (columns[3], "ascending")]
+    sign = 1 if direction == "ascending" else -1
+
+    def version(i: int) -> tuple[int, int, int]:
+        first = rows[i][1]
+        return rows[i][0], -99 if first is None else sign * first, rows[i][3]
+
+    assert order_by_key(columns[:1], then_by).rows.tolist() == sorted(range(len(rows)), key=version)
+    by_text = sorted(range(len(rows)), key=lambda i: (rows[i][0], rows[i][2]))
+    assert order_by_key(columns[:1], [(columns[2], "ascending")]).rows.tolist() == by_text

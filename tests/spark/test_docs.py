@@ -1,4 +1,4 @@
-"""The examples of ``docs/spark.md`` run."""
+"""The examples of the pages about Spark run."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import pytest
 from tests.test_docs import ROOT, blocks
 
 
-def test_examples_run(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["spark.md", "streaming.md"])
+def test_examples_run(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
-    page = ROOT / "docs" / "spark.md"
+    page = ROOT / "docs" / name
     names: dict[str, object] = {}
     for _, block in blocks(page):
         exec(compile(block, str(page), "exec"), names)

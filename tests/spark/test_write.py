@@ -23,7 +23,7 @@ from lakebed.format.spark_types import schema_to_spark
 from lakebed.metadata.scan import ScanMode, ScanRequest, scan
 from lakebed.metadata.store import TableStore
 from lakebed.operations import write as write_operation
-from lakebed.spark import exchange, write
+from lakebed.spark import exchange, jobs, write
 from lakebed.spark.jobs import JobFiles
 from lakebed.table import Table
 
@@ -370,7 +370,7 @@ def test_rows_of_a_partition_are_divided_by_the_size_of_files(
     """Spark's own idea of a large partition is a quarter of a file; unless the user has one, ours counts."""
     advised = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
     seen: list[str] = []
-    run = write.run_job
+    run = jobs.run_job
 
     def recorded(*arguments: Any) -> Any:
         seen.append(spark.conf.get(advised))

@@ -3,7 +3,8 @@
 A file holds statements that end with ``;`` at the end of a line, run in order in a database of their own. After a statement:
 
 * ``--> a | b`` is a row of its result (in any order, unless the statement says ORDER BY), ``--> nothing`` an empty result;
-* ``--! text`` means that the statement fails with a message that holds this text.
+* ``--! text`` means that the statement fails with a message that holds this text;
+* ``--@ 4.2 why`` means that it is for Spark 4.2 and later, and left out before: only where Spark itself cannot do it there.
 
 A first line ``-- kinds: append, keyed`` runs the file once for each kind of table; ``$PROPERTIES`` is then the clause that
 makes a table with a column ``id`` one of that kind, ``$PROPERTIES[p]`` the one for a table partitioned by ``p``.
@@ -40,6 +41,7 @@ class Step:
     line: int
     rows: list[str] | None = None
     error: str | None = None
+    since: tuple[int, ...] = ()
 
 
 @dataclass
@@ -75,6 +77,8 @@ def read_steps(text: str) -> list[Step]:
             steps[-1].rows = steps[-1].rows or []
             if line != "--> nothing":
                 steps[-1].rows.append(line.removeprefix("-->").strip())
+        elif line.startswith("--@"):
+            steps[-1].since = version_numbers(line.split()[1])
         elif line.startswith("--!"):
             steps[-1].error = line.removeprefix("--!").strip()
         elif line.strip() and not line.startswith("--"):
@@ -86,9 +90,11 @@ def read_steps(text: str) -> list[Step]:
     return steps
 
 
-def run_case(case: Case, run: Any) -> None:
-    """Run every step with a function that gives a DataFrame."""
+def run_case(case: Case, run: Any, version: str) -> None:
+    """Run every step that is for this version of Spark with a function that gives a DataFrame."""
     for step in case.steps:
+        if version_numbers(version) < step.since:
+            continue
         place = f"{case.name}, line {step.line}: {step.text}"
         if step.error is not None:
             message = failure(run, step.text)
@@ -106,6 +112,11 @@ def run_case(case: Case, run: Any) -> None:
             if "ORDER BY" not in step.text.upper():
                 found, expected = sorted(found), sorted(expected)
             assert found == expected, f"{place}\nfound {found}\nexpected {expected}"
+
+
+def version_numbers(text: str) -> tuple[int, ...]:
+    """The first two numbers of a version; written anew here, as the oracles have no Lakebed."""
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
 
 
 def failure(run: Any, text: str) -> str | None:

@@ -36,4 +36,4 @@ def quick(spark: Any, *, wanted: bool) -> Iterator[None]:
 def test_sql_file(case: Case, spark: Any, lake: Lake, db: str) -> None:
     lake.sql(f"USE {db}")
     with quick(spark, wanted=not case.name.endswith(USUAL)):
-        run_case(case, lake.sql)
+        run_case(case, lake.sql, spark.version)

@@ -38,7 +38,7 @@ def test_examples_run(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         elif language == "sh":
             run_console(block)
         else:
-            run_case(Case(f"block {number}", read_steps(block)), names["lake"].sql)
+            run_case(Case(f"block {number}", read_steps(block)), names["lake"].sql, names["lake"].spark.version)
     assert isinstance(names["lake"], Lake)
 
 

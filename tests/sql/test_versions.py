@@ -99,3 +99,39 @@ def test_columns_that_a_version_does_not_have_are_told(lake: Lake, db: str, spar
     proxy._check_columns(earlier, ["id"])
     with pytest.raises(UnsupportedError, match=r"has no column 'n'.*write VERSION AS OF instead"):
         proxy._check_columns(earlier, ["id", "n"])
+
+
+def test_names_carry_options_where_spark_does_not(
+    lake: Lake, db: str, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Spark 4.3 the session's parser is wrapped; what it makes is the same on any version."""
+    monkeypatch.setattr(attach_module, "OPTIONS_FROM_THE_START", (99, 0))
+    session = spark.newSession()
+    lake.attach(session)
+    lake.attach(session)
+    t = f"lakebed.{db}.t"
+    session.sql(f"CREATE TABLE {t} AS SELECT 1 AS id")
+    session.sql(f"ALTER TABLE {t} ADD COLUMN n INT")
+    session.sql(f"INSERT INTO {t} VALUES (2, 2)")
+
+    def rows(text: str) -> list[tuple[Any, ...]]:
+        return sorted(tuple(row) for row in session.sql(text).collect())
+
+    one, two = (f"{t} WITH ('scan.snapshot-id' = '{number}')" for number in (1, 2))
+    assert rows(f"SELECT * FROM {one}") == [(1,)]
+    assert rows(f"SELECT t.id, lakebed.{db}.t.n FROM {two}") == [(1, None), (2, 2)]
+    assert rows(f"SELECT b.id FROM {two} b LEFT ANTI JOIN {one} a ON a.id = b.id") == [(2,)]
+    assert rows(f"WITH old AS (SELECT id FROM {one}) SELECT id FROM {two} WHERE id NOT IN (SELECT id FROM old)") == [
+        (2,)
+    ]
+    assert rows(f"SELECT (SELECT count(*) FROM {one}), (SELECT count(*) FROM {t})") == [(1, 2)]
+    assert rows(f"SELECT count(*) FROM lakebed.{db}.`t$files` WITH ('scan.snapshot-id' = '1')") == [(1,)]
+    assert rows(f"SELECT id FROM paimon_incremental_query('{t}', 1, 2)") == [(2,)]
+    session.sql(f"INSERT INTO {t} WITH ('write.merge-schema' = 'true') BY NAME SELECT 3 AS id, 'x' AS more")
+    assert rows(f"SELECT id, more FROM {t} WHERE id = 3") == [(3, "x")]
+    with pytest.raises(Exception, match=rf"TABLE_OR_VIEW_NOT_FOUND.*`{db}`.`nope` cannot"):
+        session.sql(f"SELECT * FROM lakebed.{db}.nope WITH ('scan.snapshot-id' = '1')")
+    with pytest.raises(Exception, match="PARSE_SYNTAX_ERROR"):
+        session.sql("SELEC 1")
+    session.createDataFrame([(5,)], "x int").createOrReplaceTempView("others")
+    assert rows("SELECT * FROM others") == [(5,)]

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from lakebed.cli import branches, consumers, contents, history, rows, sql, tables, tags, upkeep, verify
+from lakebed.cli import branches, chain, consumers, contents, history, rows, serve, sql, tables, tags, upkeep, verify
 from lakebed.cli.arguments import RootJson, RootWarehouse
 from lakebed.cli.session import EXIT_CODES, ExitCode, GuardedGroup
 from lakebed.version import VERSION
@@ -40,11 +40,13 @@ app.command(rich_help_panel=LOOK)(contents.partitions)
 app.command(rich_help_panel=LOOK)(rows.rows)
 app.command("head", hidden=True)(rows.rows)
 app.command(rich_help_panel=LOOK)(sql.sql)
+app.command(rich_help_panel=LOOK)(serve.serve)
 app.add_typer(branches.app, name="branches", rich_help_panel=VERSIONS)
 app.add_typer(tags.app, name="tags", rich_help_panel=VERSIONS)
 app.add_typer(consumers.app, name="consumers", rich_help_panel=VERSIONS)
 app.command(rich_help_panel=UPKEEP)(verify.verify)
 app.command(rich_help_panel=UPKEEP)(upkeep.compact)
+app.add_typer(chain.app, name="chain", rich_help_panel=UPKEEP)
 app.command(rich_help_panel=UPKEEP)(upkeep.expire)
 app.command(rich_help_panel=UPKEEP)(upkeep.expire_partitions)
 app.command(rich_help_panel=UPKEEP)(upkeep.orphans)

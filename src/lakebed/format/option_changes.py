@@ -73,6 +73,19 @@ def check_option_change(options: Mapping[str, str], key: str, value: str | None,
         raise OptionError(f"option {key!r} cannot go from true to false: what was ignored is not in the files")
     if key == "deletion-vectors.enabled" and _is_true(old) != _is_true(value):
         _check_deletion_vectors(options)
+    if key == "changelog-producer" and "lookup" in {old, value}:
+        _check_lookup(options)
+
+
+def _check_lookup(options: Mapping[str, str]) -> None:
+    """Where keys are looked up, rows above level 0 hold what lies below; elsewhere that would count twice, or not at all."""
+    looks_up = any(_is_true(options.get(name)) for name in ("deletion-vectors.enabled", "force-lookup"))
+    engine = options.get("merge-engine", "deduplicate")
+    if engine in {"partial-update", "aggregation"} and not looks_up:
+        raise OptionError(
+            "option 'changelog-producer' cannot become lookup or cease to be once a table has snapshots and "
+            f"'merge-engine' is {engine}, because values would be merged twice or not at all; create a new table"
+        )
 
 
 def _check_deletion_vectors(options: Mapping[str, str]) -> None:

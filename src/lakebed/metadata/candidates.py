@@ -47,7 +47,17 @@ class Candidates:
         for name, kind, size in _names_of(snapshot):
             path = f"{self.store.paths.statistics}/{name}" if kind == "statistics" else self.store.paths.manifest(name)
             self._named.setdefault(name, DoomedFile(path, size, kind))
-        if not changelog or snapshot.changelog_manifest_list is None:
+        if changelog:
+            self.add_changelog(snapshot)
+
+    def add_lists(self, snapshot: Snapshot) -> None:
+        """The base and the delta list of a snapshot, of which one may be gone."""
+        for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
+            self._named.setdefault(name, DoomedFile(self.store.paths.manifest(name), -1, "manifest list"))
+
+    def add_changelog(self, snapshot: Snapshot) -> None:
+        """The changelog of a snapshot with all that belongs to it, if it has one."""
+        if snapshot.changelog_manifest_list is None:
             return
         name = snapshot.changelog_manifest_list
         try:

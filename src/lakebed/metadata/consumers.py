@@ -2,18 +2,32 @@
 
 A note is the file ``consumer/consumer-<name>`` of a branch. Expiry keeps every snapshot from the smallest note on, so a
 note that cannot be read is an error that names the file, never a note that protects nothing. Lakebed writes notes as
-Paimon's Java writer does and reads those of pypaimon too.
+Paimon's Java writer does and reads those of pypaimon too. A stream that still reads the state of its first snapshot adds a
+key of its own, which other readers ignore.
 """
 
 from __future__ import annotations
 
+import json
 import time
+from dataclasses import dataclass
+from typing import Final
 
 from lakebed.errors import CorruptError, NotFoundError, OptionError, unknown_name
 from lakebed.format.paths import CONSUMER_PREFIX, check_name
 from lakebed.format.snapshot import load_json_object
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
+
+_IN_STATE: Final = "lakebed.in-state"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a consumer is: the snapshot that it reads next; ``in_state``: its state, of which a part may be read."""
+
+    next_snapshot: int
+    in_state: bool = False
 
 
 def list_consumers(store: TableStore) -> dict[str, int]:
@@ -28,16 +42,28 @@ def find_consumer(store: TableStore, name: str) -> int | None:
     return _read(store, name)
 
 
+def find_progress(store: TableStore, name: str) -> Progress | None:
+    """How far a consumer is, or ``None`` if there is no such consumer."""
+    check_name(name, "consumer")
+    return _read_progress(store, name)
+
+
 def _read(store: TableStore, name: str) -> int | None:
+    found = _read_progress(store, name)
+    return None if found is None else found.next_snapshot
+
+
+def _read_progress(store: TableStore, name: str) -> Progress | None:
     path = store.paths.consumer(name)
     try:
         text = store.storage.read(path)
     except NotFoundError:
         return None
-    found = load_json_object(text, where=path).get("nextSnapshot")
+    noted = load_json_object(text, where=path)
+    found = noted.get("nextSnapshot")
     if type(found) is not int:
         raise CorruptError(f"{path}: nextSnapshot must be a snapshot id, not {found!r}; reset or delete the consumer")
-    return found
+    return Progress(found, noted.get(_IN_STATE) is True)
 
 
 def smallest_next_snapshot(store: TableStore) -> int | None:
@@ -52,9 +78,18 @@ def reset_consumer(store: TableStore, name: str, next_snapshot: int | None = Non
         next_snapshot = (store.snapshots.latest_id() or 0) + 1
     elif isinstance(next_snapshot, bool) or not isinstance(next_snapshot, int) or next_snapshot < 1:
         raise OptionError(f"consumer {name!r} cannot read snapshot {next_snapshot!r} next; give a number from 1 on")
-    text = f'{{\n  "nextSnapshot" : {next_snapshot}\n}}'
-    store.storage.replace(store.paths.consumer(name), text.encode())
+    note_progress(store, name, Progress(next_snapshot))
     return next_snapshot
+
+
+def note_progress(store: TableStore, name: str, progress: Progress) -> None:
+    """Note how far a consumer is; makes it if there is none."""
+    check_name(name, "consumer")
+    noted: dict[str, object] = {"nextSnapshot": progress.next_snapshot}
+    if progress.in_state:
+        noted[_IN_STATE] = True
+    text = json.dumps(noted, indent=2, separators=(",", " : "))
+    store.storage.replace(store.paths.consumer(name), text.encode())
 
 
 def delete_consumer(store: TableStore, name: str) -> None:

@@ -5,6 +5,9 @@ What it promises:
 * Which snapshots go is decided by :func:`first_kept`, as Paimon decides: by number, by age, at most so many at once, never
   what a consumer still has to read. What is left is always a contiguous suffix.
 * A file goes only if no snapshot that stays, no tag, no long-lived changelog and no other branch needs it.
+* Where changelogs outlive snapshots (:attr:`TableOptions.keeps_changelogs_longer`), a snapshot that goes leaves a
+  long-lived changelog (:mod:`lakebed.metadata.changelogs`), written before anything goes. Those that are old enough
+  themselves go in the same call (:mod:`lakebed.metadata.expire_changelogs`).
 * The order is safe against crashes and races: hint first, then snapshot files from the oldest on, then another look at who
   holds files, and only then the files. Dying on the way leaves files that nothing refers to, for orphan removal. Whoever
   tags a snapshot and still finds it there afterwards is seen by that look.
@@ -22,19 +25,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from lakebed.errors import NotFoundError, OptionError, StorageError, UnsupportedError
-from lakebed.format.manifest import ADD, DELETE, NO_ENTRIES
+from lakebed.errors import NotFoundError, OptionError, StorageError
 from lakebed.format.moments import moment_millis
 from lakebed.format.paths import SNAPSHOT_PREFIX, id_of
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.metadata.candidates import Candidates, file_names
+from lakebed.metadata.candidates import Candidates
 from lakebed.metadata.chains import Link, links
+from lakebed.metadata.changelogs import keep_changelogs, remove_changelogs
 from lakebed.metadata.consumers import smallest_next_snapshot
-from lakebed.metadata.references import Hold, Holder, distinct, needed, other_holders
+from lakebed.metadata.deleted_files import deleted_files
+from lakebed.metadata.expire_changelogs import GoingChangelogs, changelogs_to_expire
+from lakebed.metadata.references import Hold, Holder, changelog_holder, distinct, needed, other_holders
 from lakebed.metadata.removal import DoomedFile, Removal, delete_files
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
@@ -59,11 +60,12 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """The snapshots that went, and the files; or that would go, in a dry run."""
+    """The snapshots that went, and the files; or that would go, in a dry run. ``changelogs`` are long-lived ones that went."""
 
     snapshots: tuple[int, ...]
     removal: Removal
     dry_run: bool
+    changelogs: tuple[int, ...] = ()
 
 
 def retention(
@@ -140,15 +142,19 @@ def expire_snapshots(
         older_than=older_than,
         max_deletes=max_deletes,
     )
+    done = _expire_range(store, options, wanted, dry_run=dry_run)
+    return _with_changelogs(store, options, done, now)
+
+
+def _expire_range(store: TableStore, options: TableOptions, wanted: Retention, *, dry_run: bool) -> Expiry:
     for attempt in range(_TRIES):
         begin, end = range_to_expire(store, options, wanted)
         if begin >= end:
             if not dry_run:
                 _note_earliest(store, begin)
             return Expiry((), Removal((), dry_run), dry_run)
-        _refuse_decoupled(options, store)
         try:
-            going = _Going.of(store, begin, end)
+            going = _Going.of(store, begin, end, options)
         except NotFoundError:
             if attempt + 1 == _TRIES:
                 raise
@@ -157,6 +163,44 @@ def expire_snapshots(
             return Expiry(going.ids, replace(_doomed(store, going), dry_run=True), dry_run=True)
         return _expire(store, options, going)
     raise AssertionError("the last attempt returns or raises")
+
+
+def _with_changelogs(store: TableStore, options: TableOptions, done: Expiry, now_millis: int) -> Expiry:
+    """Let long-lived changelogs go that are old enough; in a dry run those that are there already."""
+    going = changelogs_to_expire(store, options, now_millis)
+    if going is None:
+        return done
+    if not done.dry_run:
+        remove_changelogs(store, going.ids)
+    files = _doomed_changelogs(store, going, done)
+    if not done.dry_run:
+        delete_files(store.storage, files)
+        if options.snapshot_clean_empty_directories:
+            _remove_empty_folders(store, files)
+    removal = Removal((*done.removal.files, *going.files, *files), done.dry_run)
+    return replace(done, removal=removal, changelogs=going.ids)
+
+
+def _doomed_changelogs(store: TableStore, going: GoingChangelogs, done: Expiry) -> list[DoomedFile]:
+    """The files that go with long-lived changelogs, given who holds files at this moment."""
+    for attempt in range(_TRIES):
+        try:
+            kept = _kept_after(store, done)
+            own = [] if kept is None else _own_holders(store, kept, going.candidates, whole_chain=True)
+            holders = distinct([*own, *other_holders(store, without_changelogs=going.ids)])
+            return going.candidates.without(needed(store, holders, among=going.candidates.data_names()))
+        except NotFoundError:
+            if attempt + 1 == _TRIES:
+                raise
+            continue  # one of the holders went while it was looked at
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _kept_after(store: TableStore, done: Expiry) -> Snapshot | None:
+    """The first snapshot that is left, or would be."""
+    if not done.dry_run or not done.snapshots:
+        return store.snapshots.earliest()
+    return store.snapshots.find(done.snapshots[-1] + 1)
 
 
 def range_to_expire(store: TableStore, options: TableOptions, wanted: Retention) -> tuple[int, int]:
@@ -176,32 +220,6 @@ def range_to_expire(store: TableStore, options: TableOptions, wanted: Retention)
     return earliest, end
 
 
-def _refuse_decoupled(options: TableOptions, store: TableStore) -> None:
-    """Changelogs that outlive their snapshots would have to be kept as files of their own."""
-    longer = [
-        name
-        for name, changelog, snapshot in (
-            (
-                "changelog.num-retained.min",
-                options.get("changelog.num-retained.min"),
-                options.snapshot_num_retained_min,
-            ),
-            (
-                "changelog.num-retained.max",
-                options.get("changelog.num-retained.max"),
-                options.snapshot_num_retained_max,
-            ),
-            ("changelog.time-retained", options.get("changelog.time-retained"), options.snapshot_time_retained),
-        )
-        if isinstance(changelog, int | float) and changelog > snapshot
-    ]
-    if longer:
-        raise UnsupportedError(
-            f"table {store.name} keeps changelogs longer than snapshots ({', '.join(longer)}), which Lakebed does not "
-            "support; reset the option, or expire snapshots with Apache Paimon. Nothing was removed"
-        )
-
-
 # ------------------------------------------------------------------------------------------------- what goes
 
 
@@ -214,9 +232,11 @@ class _Going:
     whole_chain: bool
     files: tuple[DoomedFile, ...]
     candidates: Candidates
+    changelogs: tuple[Snapshot, ...]  # what long-lived ones become of
+    are_their_own: bool  # whether these need changelog files only
 
     @staticmethod
-    def of(store: TableStore, begin: int, end: int) -> _Going:
+    def of(store: TableStore, begin: int, end: int, options: TableOptions) -> _Going:
         sizes = {
             number: info.size
             for info in store.storage.list(store.paths.snapshots)
@@ -229,22 +249,27 @@ class _Going:
         if [snapshot.id for snapshot in read] != ids or len(ids) < 2 or ids[-1] != kept:
             raise NotFoundError(f"snapshots of table {store.name} went while they were looked at; try again")
         chain = links(store, read)
-        candidates = _candidates(store, read, chain)
+        outlive = options.keeps_changelogs_longer
+        candidates = _candidates(store, read, chain, changelogs=not outlive)
         files = [DoomedFile(store.paths.snapshot(number), sizes[number], "snapshot") for number in ids[:-1]]
         whole = all(link.continues for link in chain)
-        return _Going(tuple(ids[:-1]), read[-1], whole, tuple(files), candidates)
+        own = outlive and options.changelog_producer != "none"
+        kept_logs = tuple(read[:-1]) if outlive else ()
+        return _Going(tuple(ids[:-1]), read[-1], whole, tuple(files), candidates, kept_logs, own)
 
 
-def _candidates(store: TableStore, snapshots: Sequence[Snapshot], chain: Sequence[Link]) -> Candidates:
+def _candidates(
+    store: TableStore, snapshots: Sequence[Snapshot], chain: Sequence[Link], *, changelogs: bool
+) -> Candidates:
     """What goes with all of these snapshots but the last, as far as they alone can tell."""
     going, kept = snapshots[:-1], snapshots[-1]
     found = Candidates(store)
     for snapshot in going:
-        found.add_named(snapshot, changelog=True)
+        found.add_named(snapshot, changelog=changelogs)
         if snapshot.index_manifest != kept.index_manifest:
             found.add_index(snapshot)
     _add_manifests(found, store, snapshots, chain)
-    deletes, again = _deleted(store, snapshots[1:])
+    deletes, again = deleted_files(store, snapshots[1:])
     found.add_entries(deletes)
     found.spare_data(again)
     for snapshot, link in zip(going, chain, strict=True):
@@ -270,37 +295,6 @@ def _add_manifests(found: Candidates, store: TableStore, snapshots: Sequence[Sna
     found.spare(meta.file_name for meta in store.manifests.base_and_delta(snapshots[-1]))
 
 
-def _deleted(store: TableStore, snapshots: Sequence[Snapshot]) -> tuple[pa.Table, pa.Array]:
-    """The DELETE entries of these snapshots, and the names among their files that were added again.
-
-    A file that changes its level is deleted and added under the same name in one commit, so within a commit adds win.
-    """
-    tables = []
-    for number, snapshot in enumerate(snapshots):
-        metas = store.manifests.read_list(snapshot.delta_manifest_list)
-        if snapshot.commit_kind is CommitKind.OVERWRITE or any(meta.num_deleted_files for meta in metas):
-            entries = store.manifests.read_entries(metas)
-            tables.append(entries.append_column("commit", pa.array(np.full(len(entries), number))))
-    if not tables:
-        return NO_ENTRIES, pa.array([], pa.string())
-    entries = pa.concat_tables(tables)
-    deletes = entries.filter(pc.equal(entries["kind"], DELETE))
-    deleted = _last_commits(deletes)
-    added = _last_commits(entries.filter(pc.equal(entries["kind"], ADD)))
-    place = pc.index_in(deleted["name"].combine_chunks(), value_set=added["name"].combine_chunks())
-    last_added = pc.take(added["commit_max"].combine_chunks(), place).fill_null(-1)
-    again = pc.greater_equal(last_added, deleted["commit_max"].combine_chunks())
-    return deletes.drop_columns(["commit"]), deleted["name"].combine_chunks().filter(again)
-
-
-def _last_commits(entries: pa.Table) -> pa.Table:
-    """For each file and extra file, the last commit that has an entry of it."""
-    extras = entries["extra_files"].combine_chunks()
-    commits = entries["commit"].combine_chunks()
-    both = pa.concat_arrays([commits, commits.take(pc.list_parent_indices(extras))])
-    return pa.table({"name": file_names(entries), "commit": both}).group_by("name").aggregate([("commit", "max")])
-
-
 # ------------------------------------------------------------------------------------------------- who needs it
 
 
@@ -308,7 +302,11 @@ def _doomed(store: TableStore, going: _Going) -> Removal:
     """What goes, given who holds files at this moment."""
     for attempt in range(_TRIES):
         try:
-            holders = distinct([*_own_holders(store, going), *other_holders(store)])
+            own = _own_holders(store, going.kept, going.candidates, whole_chain=going.whole_chain)
+            others = other_holders(store, own_changelogs=not going.are_their_own)
+            if not going.are_their_own:
+                others += [changelog_holder(snapshot) for snapshot in going.changelogs]
+            holders = distinct([*own, *others])
             names = going.candidates.data_names()
             files = going.candidates.without(needed(store, holders, among=names))
         except NotFoundError:
@@ -319,14 +317,14 @@ def _doomed(store: TableStore, going: _Going) -> Removal:
     raise AssertionError("the last attempt returns or raises")
 
 
-def _own_holders(store: TableStore, going: _Going) -> list[Holder]:
+def _own_holders(store: TableStore, kept: Snapshot, candidates: Candidates, *, whole_chain: bool) -> list[Holder]:
     """The snapshots of this branch that stay, as far as they can need files that are dead in the first of them."""
-    if going.candidates.is_only_lists:
+    if candidates.is_only_lists:
         return []
-    later = _snapshots_after(store, going.kept.id)
-    whole = going.whole_chain
-    holders = [Holder(going.kept, Hold.NAMES if whole else Hold.LIVE)]
-    for snapshot, link in zip(later, links(store, [going.kept, *later]), strict=True):
+    later = _snapshots_after(store, kept.id)
+    whole = whole_chain
+    holders = [Holder(kept, Hold.NAMES if whole else Hold.LIVE)]
+    for snapshot, link in zip(later, links(store, [kept, *later]), strict=True):
         whole = whole and link.continues
         if not link.continues:
             holders.append(Holder(snapshot, Hold.LIVE))
@@ -365,6 +363,7 @@ def _snapshots_after(store: TableStore, number: int) -> list[Snapshot]:
 
 
 def _expire(store: TableStore, options: TableOptions, going: _Going) -> Expiry:
+    keep_changelogs(store, going.changelogs)
     _note_earliest(store, going.kept.id)
     for file in going.files:  # oldest first, so that what is left is a suffix at every moment
         store.storage.delete(file.path)

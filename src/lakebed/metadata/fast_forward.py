@@ -10,7 +10,8 @@ The order, and what a reader of main sees if it ends there:
    the branch's schemas take their place: main as it was at an earlier snapshot.
 2. Schemas that only the branch has are added: main unchanged.
 3. The branch's snapshots are put in place, ascending: main unchanged, or the branch at one of its snapshots.
-4. Main's snapshots beyond the branch's last one go, newest first: main as it was earlier, at last the branch.
+4. Main's snapshots beyond the branch's last one go, newest first: main as it was earlier, at last the branch. So do its
+   long-lived changelogs from e on, which tell of another past.
 5. Tags, then schemas that only main had.
 
 So main is readable and without holes at any moment, and calling again finishes the job. A commit that lands on main
@@ -28,6 +29,7 @@ from lakebed.errors import LakebedError, NotFoundError, OptionError, Unsupported
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.changelogs import changelog_ids, remove_changelogs
 from lakebed.metadata.store import TableStore
 
 _NONE: Final = 2**63
@@ -155,6 +157,9 @@ class _Work:
         for number in sorted({*plan.snapshots, *(withdrawn & plan.numbers)}):
             self._put_snapshot(number)
         self._remove_beyond()
+        other_past = [number for number in changelog_ids(store) if number >= plan.first.id]
+        if other_past:
+            remove_changelogs(store, reversed(other_past))
         for name in plan.own_tags:
             store.storage.delete(store.paths.tag(name))
         for name in plan.tags:

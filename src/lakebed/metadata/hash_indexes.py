@@ -117,9 +117,9 @@ def index_path(store: TableStore, entry: IndexEntry) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BucketIndexUpdate:
-    """Rows came to a bucket: ``hashes`` are those of their keys, known ones among them, ``before`` is its index file so far
-    (``None`` also where the hashes are all that the bucket has).
+    """Rows came to a bucket: ``hashes`` are those of their keys, known ones among them, ``before`` is its index file so far.
 
+    There is no such file, or none that counts, where the hashes are all that the bucket has.
     Whoever owns the bucket can tell from this alone whether it needs a new index file, and write it.
     """
 

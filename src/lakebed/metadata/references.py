@@ -3,7 +3,8 @@
 A *holder* is a snapshot or a tag of any branch, or a long-lived changelog. A snapshot needs its manifest lists, the
 manifests in them, the live data files with their extra files, its index manifest and index files, its statistics and its
 changelog. A tag needs the same, but not the changelog: that lives as long as the snapshot, as Paimon has it. A long-lived
-changelog needs what its delta and its changelog added; parts of it may be gone.
+changelog needs its changelog files, or without those the manifests of its delta and the files that an APPEND or OVERWRITE
+added; parts of it may be gone.
 
 The cost is linear. Of snapshots that continue each other (:mod:`lakebed.metadata.chains`) the first is folded; the others
 need nothing more than what their deltas add. Each manifest is read once. Data files are told apart by name, which writers
@@ -23,10 +24,11 @@ import pyarrow.compute as pc
 
 from lakebed.errors import NotFoundError
 from lakebed.format.manifest import ADD, NO_ENTRIES, ManifestMeta, fold
-from lakebed.format.paths import CHANGELOG_PREFIX, MAIN_BRANCH, id_of
-from lakebed.format.snapshot import Snapshot, snapshot_from_json
+from lakebed.format.paths import MAIN_BRANCH
+from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.candidates import Candidates, Needed, file_names
 from lakebed.metadata.chains import links
+from lakebed.metadata.changelogs import changelog_ids, find_changelog
 from lakebed.metadata.removal import DoomedFile
 from lakebed.metadata.store import TableStore
 
@@ -40,6 +42,7 @@ _FOLDED: Final = (
     "embedded_index",
     "external_path",
 )
+_ADDING: Final = frozenset({CommitKind.APPEND, CommitKind.OVERWRITE})
 _NO_NAMES: Final = pa.array([], pa.string())
 
 
@@ -74,15 +77,13 @@ def branch_stores(store: TableStore) -> list[TableStore]:
 
 def changelogs(store: TableStore) -> list[Snapshot]:
     """The long-lived changelogs of a branch, ascending."""
-    found = (id_of(info.name, CHANGELOG_PREFIX) for info in store.storage.list(store.paths.changelogs))
-    read = []
-    for number in sorted(number for number in found if number is not None):
-        path = store.paths.changelog(number)
-        try:
-            read.append(snapshot_from_json(store.storage.read(path), where=path))
-        except NotFoundError:  # it expired just now
-            continue
-    return read
+    found = (find_changelog(store, number) for number in changelog_ids(store))
+    return [changelog for changelog in found if changelog is not None]  # one may have expired just now
+
+
+def changelog_holder(changelog: Snapshot) -> Holder:
+    """What a long-lived changelog needs."""
+    return Holder(changelog, Hold.ADDS, may_lack_files=True)
 
 
 def run_holders(store: TableStore, snapshots: Sequence[Snapshot]) -> list[Holder]:
@@ -111,22 +112,29 @@ def all_holders(
     return distinct(found)
 
 
-def other_holders(store: TableStore) -> list[Holder]:
-    """The same without the snapshots of this branch."""
+def other_holders(
+    store: TableStore, *, own_changelogs: bool = True, without_changelogs: Collection[int] = ()
+) -> list[Holder]:
+    """The same without the snapshots of this branch, and without its long-lived changelogs or some of them if told so."""
     found: list[Holder] = []
     for branch in branch_stores(store):
-        if branch.paths != store.paths:
+        own = branch.paths == store.paths
+        if not own:
             found += run_holders(branch, branch.snapshots.read_many(branch.snapshots.ids()))
-        found += tag_holders(branch)
+        found += _tags_only(branch)
+        logs = changelogs(branch) if own_changelogs or not own else []
+        found += [changelog_holder(one) for one in logs if not own or one.id not in without_changelogs]
     return found
 
 
 def tag_holders(store: TableStore, without: Collection[str] = ()) -> list[Holder]:
     """The tags and long-lived changelogs of one branch."""
+    return [*_tags_only(store, without), *map(changelog_holder, changelogs(store))]
+
+
+def _tags_only(store: TableStore, without: Collection[str] = ()) -> list[Holder]:
     tags = [snapshot for name, snapshot in store.snapshots.tags().items() if name not in without]
-    return [Holder(tag, Hold.LIVE, changelog=False) for tag in tags] + [
-        Holder(changelog, Hold.ADDS, may_lack_files=True) for changelog in changelogs(store)
-    ]
+    return [Holder(tag, Hold.LIVE, changelog=False) for tag in tags]
 
 
 def distinct(holders: Iterable[Holder]) -> list[Holder]:
@@ -170,9 +178,12 @@ class _Reading:
 
     def add(self, holder: Holder) -> None:
         snapshot = holder.snapshot
+        if holder.may_lack_files:
+            self._add_long_lived(holder)
+            return
         self.names |= {snapshot.base_manifest_list, snapshot.delta_manifest_list}
         self.names |= {name for name in (snapshot.statistics, snapshot.index_manifest) if name is not None}
-        if snapshot.index_manifest is not None and holder.index_files and not holder.may_lack_files:
+        if snapshot.index_manifest is not None and holder.index_files:
             self._index_manifests.add(snapshot.index_manifest)
         if holder.hold is Hold.LIVE:
             metas = self._list(snapshot.base_manifest_list) + self._list(snapshot.delta_manifest_list)
@@ -180,11 +191,28 @@ class _Reading:
             self._note(metas)
         elif holder.hold is Hold.ADDS:
             self._note(holder.appeared)
-            self._note_added(self._list(snapshot.delta_manifest_list, may_lack=holder.may_lack_files), holder)
-        if holder.changelog and snapshot.changelog_manifest_list is not None:
-            self.names.add(snapshot.changelog_manifest_list)
+            self._note_added(self._list(snapshot.delta_manifest_list), holder)
+        if holder.changelog:
+            self._add_changelog(holder)
+
+    def _add_long_lived(self, holder: Holder) -> None:
+        snapshot = holder.snapshot
+        if snapshot.changelog_manifest_list is not None:
+            self._add_changelog(holder)
+            return
+        self.names.add(snapshot.delta_manifest_list)
+        metas = self._list(snapshot.delta_manifest_list, may_lack=True)
+        if snapshot.commit_kind in _ADDING:
+            self._note_added(metas, holder)
+        else:
+            self._note(metas)  # what a compaction wrote is no change
+
+    def _add_changelog(self, holder: Holder) -> None:
+        name = holder.snapshot.changelog_manifest_list
+        if name is not None:
+            self.names.add(name)
             # A branch made of a tag has a snapshot whose changelog may have gone with the one on main.
-            self._note_added(self._list(snapshot.changelog_manifest_list, may_lack=True), holder, may_lack=True)
+            self._note_added(self._list(name, may_lack=True), holder, may_lack=True)
 
     def index_files(self) -> set[str]:
         """The index files of every distinct index manifest."""

@@ -11,11 +11,12 @@ A tag whose snapshot expired gets its snapshot back before anything goes.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lakebed.errors import LakebedError, NotFoundError, OptionError
-from lakebed.format.paths import CHANGELOG_PREFIX, id_of
 from lakebed.format.snapshot import Snapshot, snapshot_to_json
+from lakebed.metadata.changelogs import changelog_ids, remove_changelogs
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import get_tag
 
@@ -53,11 +54,17 @@ def rollback_to(
     timestamp_millis: int | None = None,
     watermark: int | None = None,
     dry_run: bool = False,
+    check: Callable[[Snapshot], None] | None = None,
 ) -> RollbackPlan:
-    """Roll a branch back to a snapshot, a tag, or the newest snapshot of a moment (epoch milliseconds) or watermark."""
+    """Roll a branch back to a snapshot, a tag, or the newest snapshot of a moment (epoch milliseconds) or watermark.
+
+    ``check`` is asked first whether the branch may become what that snapshot is, and raises if not.
+    """
     if sum(given is not None for given in (snapshot, tag, timestamp_millis, watermark)) != 1:
         raise OptionError("a rollback needs exactly one of a snapshot, a tag, a timestamp and a watermark")
     plan = _plan(store, _target(store, snapshot, tag, timestamp_millis, watermark))
+    if check is not None:
+        check(plan.target)
     if dry_run:
         return replace(plan, dry_run=True)
     if plan.recreates_snapshot:
@@ -65,10 +72,8 @@ def rollback_to(
     _set_hint(store, store.paths.latest_hint, plan.target.id)
     gone = _delete_newer_snapshots(store, plan.target)
     changelogs = _changelogs_after(store, plan.target)
-    for number in reversed(changelogs):
-        store.storage.delete(store.paths.changelog(number))
     if changelogs:
-        store.storage.delete(f"{store.paths.changelogs}/LATEST")
+        remove_changelogs(store, reversed(changelogs))
     tags = _tags_after(store, plan.target)
     for name in tags:
         store.storage.delete(store.paths.tag(name))
@@ -120,8 +125,7 @@ def _tags_after(store: TableStore, target: Snapshot) -> list[str]:
 
 
 def _changelogs_after(store: TableStore, target: Snapshot) -> list[int]:
-    found = (id_of(info.name, CHANGELOG_PREFIX) for info in store.storage.list(store.paths.changelogs))
-    return sorted(number for number in found if number is not None and number > target.id)
+    return [number for number in changelog_ids(store) if number > target.id]
 
 
 def _recreate(store: TableStore, target: Snapshot, tag: str | None) -> None:

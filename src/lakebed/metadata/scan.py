@@ -38,6 +38,7 @@ from lakebed.format.types import (
     nullable,
     to_arrow,
 )
+from lakebed.metadata.observe import timed
 from lakebed.metadata.store import TableStore
 
 Mask = npt.NDArray[np.bool_]
@@ -101,6 +102,7 @@ ReadManifests = Callable[[TableStore, ScanRequest, Sequence[ManifestMeta]], pa.T
 """Gives the entries of manifests, in order; it may leave out what :func:`without_misses` leaves out."""
 
 
+@timed("plan")
 def scan(store: TableStore, request: ScanRequest, read: ReadManifests | None = None) -> ScanResult:
     """Plan one read: the live files of the snapshot that can hold a matching row."""
     steps: list[PruneStep] = []

@@ -74,6 +74,15 @@ def pick_small_files(
     return [pack for pack in packs if _is_worth_it(pack, size, hollow, policy)]
 
 
+def by_bucket(entries: pa.Table) -> list[Rows]:
+    """All files of each bucket, as row numbers of the entries."""
+    if not len(entries):
+        return []
+    codes = _bucket_codes(entries)
+    order = np.argsort(codes, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+
+
 def _bucket_codes(entries: pa.Table) -> Rows:
     partition = entries["partition"].combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
     bucket = entries["bucket"].to_numpy()

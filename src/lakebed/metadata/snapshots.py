@@ -113,6 +113,15 @@ class Snapshots:
 
         return self._newest(fits)
 
+    def since_watermark(self, watermark: int) -> Snapshot | None:
+        """The oldest snapshot whose watermark is at least the given one, or ``None`` if there is none."""
+        found = (
+            snapshot
+            for snapshot in self.read_many(self.ids())
+            if snapshot.watermark not in {None, _NO_WATERMARK} and snapshot.watermark >= watermark
+        )
+        return next(found, None)
+
     def _newest(self, fits: Callable[[Snapshot], bool]) -> Snapshot | None:
         """The newest snapshot that fits.
 

@@ -1,14 +1,18 @@
 """Compaction of a primary-key table: picks buckets, merges their files, commits the result as a COMPACT snapshot.
 
 Concurrent writes are not disturbed: they add files that the compaction does not touch. If another compaction or an
-overwrite took away one of its files first, the commit fails with a conflict and everything written is removed.
+overwrite took away one of its files first, the commit fails with a conflict and everything written is removed. Where
+compactions produce the table's changelog, it is part of the same commit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakebed.errors import CommitOutcomeUnknownError
 from lakebed.format import predicate as pred
@@ -25,6 +29,9 @@ from lakebed.rows.compact import Compactor, Pick, joined
 from lakebed.rows.data_file import FileLayout
 from lakebed.rows.keyed_read import KeyedReader
 from lakebed.rows.read import DeletedRows
+
+FULLY_COMPACTED: Final = {"lakebed.full-compaction": "true"}
+"""What the snapshot of a compaction of everything notes of itself."""
 
 
 def compaction_options(options: TableOptions) -> CompactionOptions:
@@ -51,6 +58,37 @@ def skips_level0(schema: TableSchema) -> bool:
     return bool(schema.primary_keys) and (marked or options.get("merge-engine") == "first-row")
 
 
+def must_follow(schema: TableSchema) -> bool:
+    """Whether a write is complete only once compacted: its rows are not seen before, or the changelog lacks them."""
+    producer = TableOptions(schema.options).changelog_producer
+    return bool(schema.primary_keys) and (skips_level0(schema) or producer in {"lookup", "full-compaction"})
+
+
+def due_for_full(store: TableStore, schema: TableSchema, written: pa.Array) -> pa.Array | None:
+    """The encoded partitions that ``full-compaction.delta-commits`` wants compacted now, ``None`` if none.
+
+    ``written`` are those of the commit just made. Commits count since the last compaction of everything; more of them than
+    the option says are there when compactions gave way to others, and are looked at up to a limit.
+    """
+    wanted = TableOptions(schema.options).full_compaction_delta_commits
+    if wanted is None:
+        return None
+    number = store.snapshots.latest_id() or 0
+    counted: list[Snapshot] = []
+    while number and len(counted) < wanted * 4 + 16:
+        snapshot = store.snapshots.find(number)
+        if snapshot is None or FULLY_COMPACTED.items() <= snapshot.properties.items():
+            break
+        if snapshot.commit_kind is CommitKind.APPEND:
+            counted.append(snapshot)
+        number -= 1
+    if len(counted) < wanted:
+        return None
+    metas = [meta for snapshot in counted for meta in store.manifests.read_list(snapshot.delta_manifest_list)]
+    found = store.manifests.read_entries(metas)["partition"].combine_chunks()
+    return pc.unique(pa.concat_arrays([found, written]))
+
+
 def compact(
     store: TableStore,
     *,
@@ -59,9 +97,14 @@ def compact(
     partitions: pa.Array | None = None,
     report: Report | None = None,
     engine: Engine = IN_PROCESS,
+    unlogged: AbstractSet[str] = frozenset(),
 ) -> Snapshot | None:
-    """Compact what needs it (or everything, if ``full``); gives the new snapshot, ``None`` if there was nothing to do."""
-    begun = begin()
+    """Compact what needs it (or everything, if ``full``); gives the new snapshot, ``None`` if there was nothing to do.
+
+    ``partitions`` are the encoded ones to look at, all if there are none. Of files named ``unlogged``, as those that an
+    overwrite wrote, no changelog is made.
+    """
+    begun = begin() if where is not None or not full else {**begin(), **FULLY_COMPACTED}
     latest = store.snapshots.latest()
     if latest is None:
         return None
@@ -79,7 +122,7 @@ def compact(
         compaction_options(options),
         index,
     )
-    done = engine.compact(compactor, compactor.plan(entries, _pick(schema, full=full)), report)
+    done = engine.compact(compactor, compactor.plan(entries, _pick(schema, full=full), unlogged), report)
     try:
         change = joined(done.results).change
         return commit(
@@ -97,8 +140,7 @@ def _pick(schema: TableSchema, *, full: bool) -> Pick:
     if full:
         return pick_full
     # Also where readers of marked files merge level 0: a reader that does not know that option sees the rows too.
-    marks = TableOptions(schema.options).deletion_vectors_enabled
-    return _universal_or_level0 if marks or skips_level0(schema) else pick_universal
+    return _universal_or_level0 if TableOptions(schema.options).looks_up else pick_universal
 
 
 def _universal_or_level0(files: Sequence[LevelFile], options: CompactionOptions) -> CompactUnit | None:

@@ -1,4 +1,4 @@
-"""Compaction of an append table: packs small files and commits the result as a COMPACT snapshot.
+"""Compaction of an append table: packs small files, or sorts whole partitions, and commits the result as a COMPACT snapshot.
 
 Concurrent appends are not disturbed. If a delete, an overwrite or another compaction took away one of its files first, the
 commit fails with a conflict and everything written is removed.
@@ -15,13 +15,14 @@ from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit import Commit, commit
 from lakebed.metadata.compactions import begin
 from lakebed.metadata.scan import live_entries, partition_mask
-from lakebed.metadata.small_files import SmallFilePolicy, pick_small_files
+from lakebed.metadata.small_files import SmallFilePolicy, by_bucket, pick_small_files
 from lakebed.metadata.store import TableStore
 from lakebed.operations.engine import IN_PROCESS, Engine, Report
 from lakebed.options import TableOptions
 from lakebed.rows.append_compact import AppendCompactor
 from lakebed.rows.data_file import FileLayout
 from lakebed.rows.read import DeletedRows, FileReader
+from lakebed.rows.sort_order import SortOrder
 
 
 def compact_append_table(
@@ -29,10 +30,14 @@ def compact_append_table(
     *,
     full: bool,
     where: pred.Node | None = None,
+    order: SortOrder | None = None,
     report: Report | None = None,
     engine: Engine = IN_PROCESS,
 ) -> Snapshot | None:
-    """Pack small files (all of them, if ``full``); gives the new snapshot, ``None`` if there was nothing to do."""
+    """Pack small files (all of them, if ``full``); gives the new snapshot, ``None`` if there was nothing to do.
+
+    With an ``order`` all files are written anew, the rows of each partition sorted.
+    """
     begun = begin()
     latest = store.snapshots.latest()
     if latest is None:
@@ -45,14 +50,17 @@ def compact_append_table(
         entries = entries.filter(pa.array(mask))
     index = store.manifests.read_index(latest.index_manifest)
     deleted = DeletedRows.of(store, index)
-    packs = pick_small_files(
-        entries,
-        SmallFilePolicy.of(options, full=full),
-        deleted_rows=_deleted_counts(entries, deleted),
-        ordered=options.bucket > 0,
-    )
+    if order is None:
+        packs = pick_small_files(
+            entries,
+            SmallFilePolicy.of(options, full=full),
+            deleted_rows=_deleted_counts(entries, deleted),
+            ordered=options.bucket > 0,
+        )
+    else:
+        packs = by_bucket(entries)
     reader = FileReader(store, schema, schema.fields, None, deleted)
-    compactor = AppendCompactor(FileLayout(store, schema, options), reader, index)
+    compactor = AppendCompactor(FileLayout(store, schema, options), reader, index, order=order)
     taken = [entries.take(pack) for pack in packs]
     done = engine.rewrite(compactor, taken, report)
     try:

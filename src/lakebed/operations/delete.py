@@ -17,7 +17,7 @@ from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit import Change, Commit, append, commit
 from lakebed.metadata.scan import ScanRequest, scan
 from lakebed.metadata.store import TableStore
-from lakebed.operations.write import Identity, NewFiles, numbered, write_files
+from lakebed.operations.write import Guard, Identity, NewFiles, numbered, unguarded, write_files
 from lakebed.options import TableOptions
 from lakebed.rows.data_file import FileLayout
 from lakebed.rows.delete import delete_rows
@@ -61,7 +61,9 @@ def delete_from_append_table(store: TableStore, node: pred.Node, who: Identity) 
         raise
 
 
-def delete_from_keyed_table(store: TableStore, matching: pa.Table, who: Identity) -> Snapshot | None:
+def delete_from_keyed_table(
+    store: TableStore, matching: pa.Table, who: Identity, guard: Guard = unguarded
+) -> Snapshot | None:
     """Write a delete for each of these current rows; ``None`` if there are none."""
     check_removes(MergeSpec.of(store.schema()), store.name)
     if not len(matching):
@@ -71,7 +73,7 @@ def delete_from_keyed_table(store: TableStore, matching: pa.Table, who: Identity
         change = Change(entries=files.data, changelog=files.changelog, index=files.index)
         return append(change, user=who.user, identifier=who.identifier, operation="DELETE")
 
-    return write_files(store, matching, make, row_kind=DELETE_KIND)
+    return write_files(store, matching, make, row_kind=DELETE_KIND, guard=guard)
 
 
 def check_removes(spec: MergeSpec, name: str) -> None:

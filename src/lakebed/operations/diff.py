@@ -81,7 +81,7 @@ def diff(
     return Difference(
         before=before,
         after=after,
-        schema=tuple(_schema_differences(old, new)),
+        schema=tuple(schema_differences(old, new)),
         files_added=_files(store, newer, _only_in(entries_after, entries_before)),
         files_removed=_files(store, newer, _only_in(entries_before, entries_after)),
         bytes_to_compare=size,
@@ -94,7 +94,7 @@ def diff(
 # ------------------------------------------------------------------------------------------------------------ schema
 
 
-def _schema_differences(old: TableSchema, new: TableSchema) -> Iterator[SchemaDifference]:
+def schema_differences(old: TableSchema, new: TableSchema) -> Iterator[SchemaDifference]:
     """Columns are told apart by their ids, so a column that was renamed is the same one."""
     were, are = ({column.id: column for column in schema.fields} for schema in (old, new))
     for number in dict.fromkeys([*are, *were]):

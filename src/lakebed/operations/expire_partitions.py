@@ -56,7 +56,7 @@ def expire_partitions(
         isinstance(max_expires, bool) or not isinstance(max_expires, int) or max_expires < 1
     ):
         raise OptionError(f"max_expires is {max_expires!r}; it must be a whole number from 1 on")
-    cutoff = (now or dt.datetime.now()) - _length(expiration_time, options, store)  # noqa: DTZ005 - local, see above
+    cutoff = (now or dt.datetime.now()) - expiry_length(expiration_time, options, store)  # noqa: DTZ005 - local, see above
     by_age = _age(
         strategy or options.partition_expiration_strategy,
         schema,
@@ -70,7 +70,8 @@ def expire_partitions(
     return [dict(one.values) for one in old]
 
 
-def _length(given: str | dt.timedelta | None, options: TableOptions, store: TableStore) -> dt.timedelta:
+def expiry_length(given: str | dt.timedelta | None, options: TableOptions, store: TableStore) -> dt.timedelta:
+    """How long partitions stay: as a call says, else as the options do."""
     if isinstance(given, dt.timedelta):
         return given
     try:

@@ -7,7 +7,8 @@
   Only files that are not the same in both states, and those whose keys meet theirs, are opened.
 
 None of them gives rows that were deleted. In the first two a key may come up more than once, once per change. The columns are
-those that the table has now.
+those that the table has now. :meth:`IncrementalRead.with_kinds` gives every row with its kind instead, in the order of the
+commits, those that were deleted among them.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ from lakebed.operations.compact import skips_level0
 from lakebed.operations.interval import Interval, Mode
 from lakebed.operations.read import BranchRead
 from lakebed.options import TableOptions
+from lakebed.rows.changelog import DELETE, INSERT
 from lakebed.rows.difference import not_in
-from lakebed.rows.keyed_merge import Source
+from lakebed.rows.keyed_merge import SYSTEM_SCHEMA, Source
 from lakebed.rows.keyed_read import KeyedReader, ReadJob
+from lakebed.rows.merge import KIND_COLUMN, SEQUENCE_COLUMN
 from lakebed.rows.read import DeletedRows, FileReader
 
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -86,6 +89,16 @@ class IncrementalRead:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         yield from self.reader.batches(self.result.entries)
+
+    def with_kinds(self) -> pa.Table:
+        """All changes with sequence number (null where rows have none) and kind, and the number of the file they are from.
+
+        As ``diff``, a row that is new or changed is +I and one whose key is gone -D.
+        """
+        reader, entries = self.reader, self.result.entries
+        if isinstance(reader, DifferenceReader | UnmergedReader):
+            return reader.read_with_kinds(entries)
+        return as_inserts(reader.read(entries))
 
     # -------------------------------------------------------------------------------------------- delta and changelog
 
@@ -160,12 +173,45 @@ def _summed(results: Sequence[ScanResult]) -> list[PruneStep]:
     return [PruneStep(name, total, kept) for name, (total, kept) in totals.items()]
 
 
+FILE_COLUMN: Final = "_FILE"
+"""Of rows with kinds, the number of the file they are from: a -U and the +U after it are in the same."""
+
+_FILE_FIELD: Final = pa.field(FILE_COLUMN, pa.int64())
+
+
+def as_inserts(rows: pa.Table, kind: int = INSERT) -> pa.Table:
+    """Rows as changes of one kind, without sequence numbers."""
+    return (
+        rows.append_column(SYSTEM_SCHEMA.field(SEQUENCE_COLUMN), pa.nulls(len(rows), pa.int64()))
+        .append_column(SYSTEM_SCHEMA.field(KIND_COLUMN), pa.array(np.full(len(rows), kind, np.int8)))
+        .append_column(_FILE_FIELD, pa.array(np.zeros(len(rows), np.int64)))
+    )
+
+
 class UnmergedReader(KeyedReader):
     """Reads files of a primary-key table one by one, as they were written, without deletes."""
 
     @cached_property
     def _each_key_once(self) -> bool:
         return True
+
+    def read_with_kinds(self, entries: pa.Table) -> pa.Table:
+        """All rows with sequence number, kind and file, deletes included, file by file in the order of the entries."""
+        wanted = self._wanted()
+        merger = self._merger(wanted)
+
+        def read(numbered: tuple[int, Source]) -> pa.Table:
+            number, source = numbered
+            rows = merger.read(source, wanted, None)
+            if self.predicate is not None:
+                rows = rows.filter(pa.array(pred.matches_rows(self.predicate, rows)))
+            return rows.append_column(_FILE_FIELD, pa.array(np.full(len(rows), number)))
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            tables = list(pool.map(read, enumerate(self._sources(entries))))
+        schema = pa.schema([*self.arrow_schema, *SYSTEM_SCHEMA, _FILE_FIELD])
+        parts = [pa.Table.from_arrays(table.select(schema.names).columns, schema=schema) for table in tables]
+        return pa.concat_tables([schema.empty_table(), *parts])
 
 
 # ------------------------------------------------------------------------------------------------- files of two states
@@ -283,6 +329,20 @@ class DifferenceReader(KeyedReader):
         before = self._state_reader(self.schema.fields, self.before).read(earlier)
         after = self._state_reader(self.schema.fields, self.deleted).read(_of_side(files, _AFTER))
         yield after.filter(pa.array(not_in(after, before))).select([column.name for column in self.columns])
+
+    def read_with_kinds(self, entries: pa.Table) -> pa.Table:
+        """The same rows as +I, and as -D those of the earlier state whose key the later one lacks."""
+        found = self.read(entries)
+        parts = [as_inserts(found)]
+        if self.schema.primary_keys:
+            names, keys = [column.name for column in self.columns], list(self.schema.primary_keys)
+            for job in self.jobs(entries):
+                files = entries.take(list(job.rows))
+                before = self._state_reader(self.schema.fields, self.before).read(_of_side(files, _BEFORE))
+                after = self._state_reader(self.schema.fields, self.deleted).read(_of_side(files, _AFTER))
+                gone = before.filter(pa.array(not_in(before.select(keys), after.select(keys))))
+                parts.append(as_inserts(gone.select(names), DELETE))
+        return pa.concat_tables([pa.Table.from_arrays(part.columns, schema=parts[0].schema) for part in parts])
 
     def _state_reader(self, columns: tuple[Field, ...], deleted: DeletedRows) -> FileReader | KeyedReader:
         if not self.schema.primary_keys:

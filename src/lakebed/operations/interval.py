@@ -1,7 +1,7 @@
 """Which snapshots an incremental read is about: the changes after one point of a table's history, up to another.
 
-A point is the id of a snapshot (0: before the first), a tag, or a moment. Snapshots that are needed and gone are named in
-the error; nothing is left out in silence. The options and what they mean are Paimon's: two tags are compared as states
+A point is the id of a snapshot (0: before the first), a tag, or a moment. Where snapshots are gone their long-lived
+changelogs are read. Snapshots that are needed and gone are named in the error; nothing is left out in silence. The options and what they mean are Paimon's: two tags are compared as states
 (``diff``) unless told otherwise, else the changelog is read where the table writes one, else the files that commits added.
 """
 
@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.moments import moment_millis
-from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, Snapshot
+from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, CommitKind, Snapshot
+from lakebed.metadata.changelogs import changelog_ids, find_changelog
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
@@ -56,15 +57,10 @@ class Interval:
         return self.end is None or self.after == self.end.id
 
     def snapshots(self, store: TableStore) -> list[Snapshot]:
-        """Every snapshot whose changes are asked for."""
+        """Every snapshot whose changes are asked for; long-lived changelogs stand in for those that expired."""
         if self.end is None or self.is_empty:
             return []
-        found = store.snapshots.read_many(list(range(self.after + 1, self.end.id + 1)))
-        there = {snapshot.id for snapshot in found}
-        gone = [number for number in range(self.after + 1, self.end.id + 1) if number not in there]
-        if gone:
-            raise NotFoundError(_expired(store, gone, self.mode))
-        return found
+        return changes_between(store, self.after + 1, self.end.id, self.mode)
 
     def __str__(self) -> str:
         if self.end is None or self.is_empty:
@@ -72,6 +68,27 @@ class Interval:
         if self.mode is Mode.DIFF:
             return f"rows of snapshot {self.end.id} that snapshot {self.after} did not have (diff)"
         return f"changes of {_span(range(self.after + 1, self.end.id + 1))} ({self.mode})"
+
+
+def changes_between(store: TableStore, first: int, last: int, mode: Mode) -> list[Snapshot]:
+    """The snapshots or long-lived changelogs of these ids, both included, ascending; an error if one has no changes left."""
+    ids = range(first, last + 1)
+    found = {snapshot.id: snapshot for snapshot in store.snapshots.read_many(list(ids))}
+    for number in [number for number in ids if number not in found]:
+        changelog = find_changelog(store, number)
+        if changelog is not None and _keeps_changes(store, changelog, mode):
+            found[number] = changelog
+    gone = [number for number in ids if number not in found]
+    if gone:
+        raise NotFoundError(_expired(store, gone, mode))
+    return [found[number] for number in ids]
+
+
+def _keeps_changes(store: TableStore, changelog: Snapshot, mode: Mode) -> bool:
+    """Whether what a mode reads was kept: files of the delta are, unless the table writes changelogs."""
+    if mode is Mode.CHANGELOG or changelog.commit_kind is not CommitKind.APPEND:
+        return True
+    return store.storage.exists(store.paths.manifest(changelog.delta_manifest_list))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +186,14 @@ def _at_moment(store: TableStore, moment: dt.datetime) -> _Point:
         return _Point(found.id, found)
     earliest = store.snapshots.earliest_id()
     if earliest is not None and earliest > FIRST_SNAPSHOT_ID:
+        known = changelog_ids(store)
+        for number in reversed(known):  # commit times need not ascend, so the first hit from the end is the answer
+            changelog = find_changelog(store, number)
+            if changelog is not None and changelog.time_millis <= _millis(moment):
+                return _Point(number)
+        earliest = min((*known, earliest))
+        if earliest == FIRST_SNAPSHOT_ID:
+            return _Point(_BEFORE_ALL)
         gone = _span(range(FIRST_SNAPSHOT_ID, earliest))
         raise NotFoundError(
             f"nobody knows what table {store.name} held at {moment}: {gone} expired. Give a time from snapshot {earliest} on"
@@ -206,6 +231,8 @@ def _between(store: TableStore, first: _Point, last: _Point, mode: Mode) -> Inte
     if last.id == _BEFORE_ALL:
         return Interval(_BEFORE_ALL, None, mode)
     end = last.snapshot or store.snapshots.find(last.id)
+    if end is None and mode is not Mode.DIFF:
+        end = find_changelog(store, last.id)
     if end is None:
         raise _missing(store, first.id, last.id, mode)
     if mode is not Mode.DIFF or first.id in {_BEFORE_ALL, last.id}:

@@ -25,14 +25,16 @@ from lakebed.options import TableOptions
 _LOG: Final = logging.getLogger("lakebed")
 
 
-def after_commit(store: TableStore) -> None:
+def after_commit(
+    store: TableStore, expire_old_partitions: Callable[[TableStore], object] = expire_partitions
+) -> None:
     """Clean up after a commit to this branch, unless the table is ``write-only``. Never raises."""
     try:
         options = TableOptions(store.schema().options)
         if options.get("write-only"):
             return
         if _partitions_due(store, options):
-            _try("partitions", store, lambda: expire_partitions(store))
+            _try("partitions", store, lambda: expire_old_partitions(store))
         if options.get("manifest.compaction.mode") == "ASYNC":
             threads = int(options.get("manifest.compaction.async.threads"))  # type: ignore[arg-type]
             _merging.submit(store, _merge_manifests, threads)

@@ -13,16 +13,16 @@ from lakebed.errors import DataError, SchemaError, unknown_name
 from lakebed.format import predicate as pred
 from lakebed.format.manifest import ENTRY_SCHEMA, NO_ENTRIES
 from lakebed.format.schema import TableSchema
-from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from lakebed.format.types import DataType, Field, to_arrow
-from lakebed.metadata.commit import Commit, commit
+from lakebed.metadata.commit import Commit, commit, find_committed
 from lakebed.metadata.levels import by_bucket, level_files, sections
 from lakebed.metadata.overwrite import replace_matching, replace_partitions
 from lakebed.metadata.scan import partition_mask
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compaction_options
 from lakebed.operations.engine import IN_PROCESS, Engine
-from lakebed.operations.write import Identity, NewFiles, write_files
+from lakebed.operations.write import Guard, Identity, NewFiles, unguarded, write_files
 from lakebed.options import TableOptions
 
 
@@ -34,10 +34,15 @@ def overwrite(
     *,
     dynamic: bool | None = None,
     engine: Engine = IN_PROCESS,
+    guard: Guard = unguarded,
 ) -> Snapshot | None:
     """Replace a static partition, the partitions that the data has rows of, or the whole table."""
+    if who.identifier != BATCH_IDENTIFIER:
+        done = find_committed(store, who.user, who.identifier, CommitKind.OVERWRITE)
+        if done is not None:
+            return done
     make = replacing(store, partition, who, dynamic=dynamic)
-    return write_files(store, data, make, changelog=False, replaces=True, engine=engine)
+    return write_files(store, data, make, changelog=False, replaces=True, engine=engine, guard=guard)
 
 
 def replacing(
@@ -63,14 +68,16 @@ def replacing(
     return make
 
 
-def drop(store: TableStore, partition: Mapping[str, Any] | None, who: Identity) -> Snapshot | None:
+def drop(
+    store: TableStore, partition: Mapping[str, Any] | None, who: Identity, guard: Guard = unguarded
+) -> Snapshot | None:
     """Delete the partitions that a spec names, or everything for ``None``."""
     node = None if partition is None else partition_predicate(store.schema(), partition)
     plan = replace_matching(store, node, NO_ENTRIES)
     request = Commit(
         kind=CommitKind.OVERWRITE, plan=plan, operation="TRUNCATE", user=who.user, identifier=who.identifier
     )
-    return commit(store, request)
+    return commit(store, guard(request))
 
 
 def lifted(entries: pa.Table, schema: TableSchema) -> pa.Table:

@@ -36,8 +36,8 @@ _ABOVE_LEVEL_0: Final = (1, 2**31 - 1)
 class BranchRead:
     """What one branch adds to a read.
 
-    ``hidden`` are encoded partitions that another part supplies; ``read_manifests`` reads manifests some other way than
-    in this process.
+    ``hidden`` are encoded partitions that another part supplies, ``only`` the ones that this part supplies (without it, all
+    others); ``read_manifests`` reads manifests some other way than in this process.
     """
 
     store: TableStore
@@ -46,6 +46,7 @@ class BranchRead:
     columns: tuple[Field, ...]
     predicate: pred.Node | None
     hidden: pa.Array | None = None
+    only: pa.Array | None = None
     read_manifests: ReadManifests | None = None
 
     @cached_property
@@ -63,9 +64,13 @@ class BranchRead:
             levels=_ABOVE_LEVEL_0 if skips_level0(self.schema) else None,
         )
         found = scan(self.store, request, self.read_manifests)
-        if self.hidden is None:
+        if self.hidden is None and self.only is None:
             return found
-        kept = found.entries.filter(pc.invert(pc.is_in(found.entries["partition"], value_set=self.hidden)))
+        kept = found.entries
+        if self.hidden is not None:
+            kept = kept.filter(pc.invert(pc.is_in(kept["partition"], value_set=self.hidden)))
+        if self.only is not None:
+            kept = kept.filter(pc.is_in(kept["partition"], value_set=self.only))
         step = PruneStep(f"files of branch {self.store.paths.branch} by partition", len(found.entries), len(kept))
         return ScanResult(kept, (*found.steps, step))
 

@@ -20,7 +20,7 @@ from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.engine import IN_PROCESS, Engine
 from lakebed.operations.overwrite import lifted
-from lakebed.operations.write import Identity, NewFiles, write_files
+from lakebed.operations.write import Guard, Identity, NewFiles, unguarded, write_files
 from lakebed.options import TableOptions
 
 
@@ -38,7 +38,14 @@ def checked_buckets(schema: TableSchema, buckets: int | None, name: str) -> int:
 
 
 def rescale(
-    store: TableStore, planned_on: Snapshot, rows: Any, buckets: int, who: Identity, *, engine: Engine = IN_PROCESS
+    store: TableStore,
+    planned_on: Snapshot,
+    rows: Any,
+    buckets: int,
+    who: Identity,
+    *,
+    engine: Engine = IN_PROCESS,
+    guard: Guard = unguarded,
 ) -> Snapshot | None:
     """Write rows, which are all rows of their partitions in a snapshot, with another number of buckets."""
     target = store.with_options({"bucket": str(buckets)})
@@ -60,7 +67,7 @@ def rescale(
 
         return Commit(kind=CommitKind.OVERWRITE, plan=plan, user=who.user, identifier=who.identifier)
 
-    return write_files(target, rows, make, changelog=False, engine=engine)
+    return write_files(target, rows, make, changelog=False, engine=engine, guard=guard)
 
 
 def _names(entries: pa.Table) -> pa.Array:

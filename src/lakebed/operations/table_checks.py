@@ -41,6 +41,7 @@ def check_keyed(schema: TableSchema, where: str) -> None:
 def check_new_keyed(schema: TableSchema, where: str) -> None:
     """What must hold of a primary-key table that we make or change; one of somebody else may still be read without it."""
     check_keyed(schema, where)
+    _check_changelog(TableOptions(schema.options), where)
     if has_dynamic_buckets(schema) and schema.options.get("bucket-key", "").strip():
         raise OptionError(
             f"{where} has dynamic buckets ('bucket' = -1), which are spread by the whole primary key; leave out 'bucket-key'"
@@ -53,6 +54,17 @@ def check_new_keyed(schema: TableSchema, where: str) -> None:
     kind = schema.field(name).type
     if not isinstance(kind, Atomic) or kind.root not in STRING_ROOTS:
         raise OptionError(f"{where}: rowkind.field {name!r} is {kind}; it must be a text column with +I, -U, +U or -D")
+
+
+def _check_changelog(options: TableOptions, where: str) -> None:
+    """Producers that Paimon has for an engine; what it refuses, no other reader would understand."""
+    if options.changelog_producer == "full-compaction" and (
+        options.deletion_vectors_enabled or options.get("merge-engine") == "first-row"
+    ):
+        what = "deletion vectors" if options.deletion_vectors_enabled else "the first-row engine"
+        raise OptionError(f"{where}: {what} make changelogs by lookup only; set 'changelog-producer' to lookup or none")
+    if options.changelog_producer == "input" and options.get("merge-engine") == "first-row":
+        raise OptionError(f"{where}: the first-row engine takes 'changelog-producer' none or lookup, not input")
 
 
 def check_buckets(schema: TableSchema, where: str) -> None:

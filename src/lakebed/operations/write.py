@@ -11,7 +11,7 @@ import logging
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,14 +23,17 @@ from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from lakebed.metadata.commit import Change, Commit, append, commit, find_committed
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact import compact, skips_level0
+from lakebed.operations.compact import compact, due_for_full, must_follow
 from lakebed.operations.engine import IN_PROCESS, Engine, NewFiles, WritePlan
 from lakebed.operations.rebucket import commit_upsert
 from lakebed.operations.sequences import next_sequences
 from lakebed.options import TableOptions
 from lakebed.rows.write import continue_sequences
 
-__all__ = ["Identity", "NewFiles", "compact_after_write", "numbered", "write", "write_files"]
+__all__ = ["Guard", "Identity", "NewFiles", "compact_after_write", "numbered", "unguarded", "write", "write_files"]
+
+Guard: TypeAlias = Callable[[Commit], Commit]
+"""Makes a commit keep to the rules of a table of some kind, by looking at what it is about to do."""
 
 _LOG: Final = logging.getLogger("lakebed")
 _VISIBLE_TRIES: Final = 20
@@ -53,8 +56,19 @@ class Identity:
         return Identity(f"{prefix}_{uuid.uuid4()}" if prefix else str(uuid.uuid4()))
 
 
+def unguarded(request: Commit) -> Commit:
+    """No rules but those of every commit."""
+    return request
+
+
 def write(
-    store: TableStore, data: Any, *, row_kind: str | None, who: Identity, engine: Engine = IN_PROCESS
+    store: TableStore,
+    data: Any,
+    *,
+    row_kind: str | None,
+    who: Identity,
+    engine: Engine = IN_PROCESS,
+    guard: Guard = unguarded,
 ) -> Snapshot | None:
     """Append or upsert rows; gives the new snapshot, or ``None`` if there were no rows."""
     if who.identifier != BATCH_IDENTIFIER:
@@ -67,7 +81,7 @@ def write(
         change = Change(entries=files.data, changelog=files.changelog, index=files.index)
         return append(change, user=who.user, identifier=who.identifier)
 
-    return write_files(store, data, make, row_kind=row_kind, engine=engine)
+    return write_files(store, data, make, row_kind=row_kind, engine=engine, guard=guard)
 
 
 def write_files(
@@ -79,6 +93,7 @@ def write_files(
     changelog: bool = True,
     replaces: bool = False,
     engine: Engine = IN_PROCESS,
+    guard: Guard = unguarded,
 ) -> Snapshot | None:
     """Write rows as files and make the commit that ``make`` builds of them; with a changelog if the table keeps one.
 
@@ -93,16 +108,16 @@ def write_files(
         if not schema.primary_keys:
             files = replace(files, data=numbered(store, schema, files.data))
         if has_dynamic_buckets(schema) and not replaces:
-            made = commit_upsert(store, schema, make(files), files.built_on)
+            made = commit_upsert(store, schema, guard(make(files)), files.built_on)
         else:
-            made = commit(store, make(files))
+            made = commit(store, guard(make(files)))
     except CommitOutcomeUnknownError:
         raise
     except BaseException:
         files.abort()
         raise
     if made is not None and schema.primary_keys:
-        compact_after_write(store, schema, files.data, engine)
+        compact_after_write(store, schema, files.data, engine, changelog=changelog)
     return made
 
 
@@ -114,18 +129,29 @@ def numbered(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.Ta
     return continue_sequences(entries, live_entries(store, store.snapshots.latest(), partitions))
 
 
-def compact_after_write(store: TableStore, schema: TableSchema, written: pa.Table, engine: Engine = IN_PROCESS) -> None:
-    """Compact the buckets of the partitions just written, where they need it.
+def compact_after_write(
+    store: TableStore, schema: TableSchema, written: pa.Table, engine: Engine = IN_PROCESS, *, changelog: bool = True
+) -> None:
+    """Compact the buckets of the partitions just written, where they need it or everything is due.
 
     Whatever becomes of that, the write is committed, and its caller must not take it for failed. Where readers skip level
-    0, rows are seen only once compacted, so a compaction that gave way to another one is tried again.
+    0 or compactions make the changelog, a compaction that gave way to another one is tried again. Without ``changelog``
+    there is to be none of the rows just written.
     """
     if TableOptions(schema.options).get("write-only"):
         return
     partitions = pc.unique(written["partition"].combine_chunks())
-    for _ in range(_VISIBLE_TRIES if skips_level0(schema) else 1):
+    unlogged = frozenset() if changelog else frozenset(written["file_name"].to_pylist())
+    for _ in range(_VISIBLE_TRIES if must_follow(schema) else 1):
         try:
-            compact(store, full=False, partitions=partitions, engine=engine)
+            due = due_for_full(store, schema, partitions)
+            compact(
+                store,
+                full=due is not None,
+                partitions=partitions if due is None else due,
+                engine=engine,
+                unlogged=unlogged,
+            )
         except CommitConflictError as conflict:
             _LOG.info("table %s: compaction after a write gave way to another commit: %s", store.name, conflict)
         except CommitOutcomeUnknownError:

@@ -1,7 +1,7 @@
 """Compaction of append tables: packs of small files in, files near the target size and the change to commit out.
 
-Rows keep their order within a pack; rows that deletion vectors mark are left out for good, and their vectors go. Files are
-never touched: a compaction deletes and adds entries.
+Rows keep their order within a pack, or are sorted, if that is asked for; rows that deletion vectors mark are left out for good,
+and their vectors go. Files are never touched: a compaction deletes and adds entries.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from lakebed.metadata.scan import partition_table
 from lakebed.rows.data_file import FileLayout, FilePlace, RollingFiles
 from lakebed.rows.delete import without_vectors
 from lakebed.rows.read import FileReader
+from lakebed.rows.sort_order import SortOrder
+from lakebed.rows.sorted_rows import sampled, sorted_portions
 
 _PORTION_BYTES: Final = 128 * 1024 * 1024
 
@@ -29,17 +31,33 @@ _PORTION_BYTES: Final = 128 * 1024 * 1024
 class AppendCompactor:
     """Rewrites packs of files of one snapshot of an append table.
 
-    Use it once: ``rewrite`` each pack, then commit the ``change``, or ``abort``.
+    Use it once: ``rewrite`` each pack, then commit the ``change``, or ``abort``. With ``order`` the rows of a pack are sorted,
+    at most ``budget`` bytes at a time in memory and the others in files in ``folder``.
     """
 
     layout: FileLayout
     reader: FileReader
     index: Sequence[IndexEntry] = ()
     threads: int = 2
+    order: SortOrder | None = None
+    folder: str | None = None
     _paths: list[str] = field(default_factory=list)
+
+    @property
+    def budget(self) -> int:
+        """Bytes of rows that are sorted in memory."""
+        return self.layout.options.write_buffer_size
 
     def rewrite(self, pack: pa.Table) -> pa.Table:
         """Write the rows of one pack as new files; gives their ADD entries."""
+        batches = self.reader.batches(pack)
+        if self.order is None:
+            return self.write(pack, _portions(batches))
+        sorter, _ = sampled(self.reader, pack, self.order)
+        return self.write(pack, sorted_portions(batches, sorter, self.budget, self.folder))
+
+    def write(self, pack: pa.Table, portions: Iterable[pa.Table]) -> pa.Table:
+        """Write rows of one pack as new files; gives their ADD entries."""
         fields = self.layout.schema.partition_fields
         values = partition_table(pack["partition"].combine_chunks()[:1], fields).to_pylist() if fields else [{}]
         partition = tuple(values[0].values())
@@ -47,7 +65,7 @@ class AppendCompactor:
         place = FilePlace(partition, bucket, source=SOURCE_COMPACT, prefix=self.layout.options.data_file_prefix)
         files = RollingFiles(self.layout, place, self._paths)
         try:
-            for portion in _portions(self.reader.batches(pack)):
+            for portion in portions:
                 files.write(portion)
             rows = files.close()
         except BaseException:

@@ -3,15 +3,18 @@
 Reads the files of a unit through the same merge as a query, writes the result in key order one level down, and drops
 deletes where nothing older lies below. Files are never touched: a compaction deletes and adds entries. On tables with
 deletion vectors, rows of older files that are replaced are marked instead of rewritten; on first-row tables, rows whose key
-is known already are dropped.
+is known already are dropped. On tables that look keys up, what lies below is merged into what is written. Where compactions
+produce the changelog, the changes are written to changelog files beside the data (:mod:`lakebed.rows.changelog`).
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +22,16 @@ import pyarrow.compute as pc
 
 from lakebed.format.deletion_vector import write_deletion_vectors
 from lakebed.format.index_manifest import DELETION_VECTORS, IndexEntry
-from lakebed.format.manifest import ADD, DELETE, ENTRY_SCHEMA, NO_ENTRIES, SOURCE_COMPACT, as_deletes, entries_from_rows
+from lakebed.format.manifest import (
+    ADD,
+    DELETE,
+    ENTRY_SCHEMA,
+    NO_ENTRIES,
+    SOURCE_APPEND,
+    SOURCE_COMPACT,
+    as_deletes,
+    entries_from_rows,
+)
 from lakebed.metadata.commit import Change
 from lakebed.metadata.levels import (
     CompactionOptions,
@@ -33,7 +45,9 @@ from lakebed.metadata.levels import (
     plan_unit,
 )
 from lakebed.metadata.scan import partition_table
+from lakebed.rows.changelog import ChangelogRules, changes
 from lakebed.rows.data_file import RETRACTIONS, FileLayout, FilePlace, RollingFiles
+from lakebed.rows.keyed_merge import Before
 from lakebed.rows.keyed_read import KeyedReader
 from lakebed.rows.merge import KIND_COLUMN
 from lakebed.rows.order import order_by_key
@@ -45,13 +59,14 @@ Pick = Callable[[Sequence[LevelFile], CompactionOptions], CompactUnit | None]
 class BucketWork:
     """One bucket to compact: its live entries, its files (whose ``row`` counts in these entries), what was picked.
 
-    ``index`` are its index files, where they travel with it.
+    ``index`` are its index files, where they travel with it; ``changelog`` whether there is to be one, if the table has any.
     """
 
     entries: pa.Table
     files: tuple[LevelFile, ...]
     unit: CompactUnit
     index: tuple[IndexEntry, ...] = ()
+    changelog: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +77,7 @@ class BucketResult:
     index: tuple[IndexEntry, ...]
     rewritten: int
     upgraded: int
+    changelog: pa.Table = field(default_factory=lambda: NO_ENTRIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +106,27 @@ class Compactor:
         with ThreadPoolExecutor(self.threads) as pool:
             return joined(list(pool.map(self.run, self.plan(entries, pick))))
 
-    def plan(self, entries: pa.Table, pick: Pick) -> list[BucketWork]:
-        """What there is to do in the buckets of these live entries, a bucket at a time."""
-        files = self._with_vectors(entries, level_files(entries, [key.type for key in self.reader.keys]))
+    def plan(self, entries: pa.Table, pick: Pick, unlogged: AbstractSet[str] = frozenset()) -> list[BucketWork]:
+        """What there is to do in the buckets of these live entries, a bucket at a time.
+
+        ``unlogged`` are names of files whose rows belong into no changelog, as those of an overwrite.
+        """
+        found = level_files(entries, [key.type for key in self.reader.keys])
+        if self.keeps_deletes:
+            found = [replace(file, has_deletes=False) for file in found]  # none of them has to be rewritten for that
+        files = self._with_vectors(entries, found)
         works = []
         for rows in by_bucket(entries):
             in_bucket = [replace(files[row], row=number) for number, row in enumerate(rows.tolist())]
             unit = pick(in_bucket, self._options(in_bucket))
             if unit is not None:
-                works.append(BucketWork(entries.take(pa.array(rows)), tuple(in_bucket), unit))
+                work = BucketWork(entries.take(pa.array(rows)), tuple(in_bucket), unit)
+                works.append(replace(work, changelog=self._is_logged(work, unlogged)))
         return works
 
     def run(self, work: BucketWork) -> BucketResult:
         """Compact one bucket."""
-        return self._bucket(work.entries, work.files, work.unit)
+        return _BucketRun(self, work).result()
 
     def abort(self) -> None:
         """Remove everything that was written."""
@@ -117,37 +140,30 @@ class Compactor:
         """The options for a bucket: one that has more levels than they say, because they said more once, keeps them."""
         return replace(self.options, num_levels=max(self.options.num_levels, *(file.level + 1 for file in files)))
 
-    def _bucket(self, entries: pa.Table, files: Sequence[LevelFile], unit: CompactUnit) -> BucketResult:
-        in_unit = {file.row for file in unit.files}
-        below = [file for file in files if file.row not in in_unit]
-        drop = drops_deletes(unit, files) or self._marks
-        place = self._place(entries, unit.files[0].row, unit.output_level)
-        parts: list[pa.Table] = []
-        marks: dict[str, np.ndarray] = {}
-        gone: list[int] = []
-        upgraded = 0
-        for step in plan_unit(unit, self._options(files)):
-            if isinstance(step, Upgrade) and not (self._looks_below and below):
-                parts += _moved(entries, step.file, unit.output_level)
-                upgraded += 1
-                continue
-            chosen = step.files if isinstance(step, Rewrite) else (step.file,)
-            old = entries.take([file.row for file in chosen])
-            new = self._rewrite(entries, chosen, below, place, drop=drop, marks=marks)
-            parts += [as_deletes(old), _with_value(new, "total_buckets", old["total_buckets"][0].as_py())]
-            gone += [file.row for file in chosen]
-        index = self._index_changes(entries.take(gone), marks) if gone else ()
-        table = pa.concat_tables(parts) if parts else NO_ENTRIES
-        return BucketResult(table, index, len(gone), upgraded)
+    @cached_property
+    def _rules(self) -> ChangelogRules:
+        return ChangelogRules.of(self.layout.schema)
+
+    def _before(self, work: BucketWork) -> Before | None:
+        """What counts as there before, for the changelog of a bucket; ``None`` if there is none."""
+        max_level = self._options(work.files).max_level
+        return self._rules.before(work.unit.output_level, max_level) if work.changelog else None
+
+    def _is_logged(self, work: BucketWork, unlogged: AbstractSet[str]) -> bool:
+        before = self._before(work)
+        if before is None or not unlogged:
+            return before is not None
+        new = [file.row for file in work.unit.files if file.level < before.level]
+        return not unlogged >= set(work.entries["file_name"].take(new).to_pylist())
+
+    @property
+    def keeps_deletes(self) -> bool:
+        """Whether deletes stay for good, because they are about rows of other partitions too."""
+        return self.layout.options.is_delta_branch(self.layout.store.paths.branch)
 
     @property
     def _marks(self) -> bool:
         return self.layout.options.deletion_vectors_enabled
-
-    @property
-    def _looks_below(self) -> bool:
-        """Whether rows of older files have to be looked at: to mark them, or because the first row wins."""
-        return self._marks or self.reader.spec.engine == "first-row"
 
     def _with_vectors(self, entries: pa.Table, files: Sequence[LevelFile]) -> list[LevelFile]:
         """Rows that a vector marks go for good in the highest level: for the planner these are files with deletes."""
@@ -159,53 +175,6 @@ class Compactor:
             replace(file, has_deletes=file.has_deletes or name in marked)
             for file, name in zip(files, names, strict=True)
         ]
-
-    def _place(self, entries: pa.Table, row: int, level: int) -> FilePlace:
-        fields = self.layout.schema.partition_fields
-        values: tuple[object, ...] = ()
-        if fields:
-            table = partition_table(entries["partition"].take([row]).combine_chunks(), fields)
-            values = tuple(column[0].as_py() for column in table.columns)
-        prefix = self.layout.options.data_file_prefix
-        return FilePlace(values, entries["bucket"][row].as_py(), level, SOURCE_COMPACT, prefix)
-
-    def _rewrite(
-        self,
-        entries: pa.Table,
-        chosen: Sequence[LevelFile],
-        below: Sequence[LevelFile],
-        place: FilePlace,
-        *,
-        drop: bool,
-        marks: dict[str, np.ndarray],
-    ) -> pa.Table:
-        older = [file for file in below if self._looks_below and _meets(file, chosen)]
-        files = RollingFiles(self.layout, place, self._paths)
-        try:
-            for rows in self._merged(entries, chosen, older, marks):
-                kept = (
-                    rows.filter(pc.invert(pc.is_in(rows[KIND_COLUMN], pa.array(RETRACTIONS, pa.int8()))))
-                    if drop
-                    else rows
-                )
-                files.write(kept)
-            made = files.close()
-        except BaseException:
-            files.discard()
-            raise
-        return entries_from_rows(made) if made else NO_ENTRIES
-
-    def _merged(
-        self, entries: pa.Table, chosen: Sequence[LevelFile], older: Sequence[LevelFile], marks: dict[str, np.ndarray]
-    ) -> Iterator[pa.Table]:
-        """The merged rows of the chosen files in key order, a piece of the key range at a time."""
-        keys = [key.name for key in self.reader.keys]
-        for piece in self.reader.merge_pieces(entries, chosen, older):
-            for name, positions in piece.replaced.items():
-                known = marks.get(name)
-                marks[name] = positions if known is None else np.union1d(known, positions)
-            order = order_by_key([piece.rows[name] for name in keys])
-            yield piece.rows.take(pa.array(order.rows))
 
     # ----------------------------------------------------------------------------------------- deletion vectors
 
@@ -254,6 +223,135 @@ class Compactor:
         )
 
 
+@dataclass
+class _BucketRun:
+    """The compaction of one bucket, step by step."""
+
+    compactor: Compactor
+    work: BucketWork
+    marks: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def result(self) -> BucketResult:
+        entries, unit = self.work.entries, self.work.unit
+        options = self.compactor._options(self.work.files)  # noqa: SLF001 - the two are one
+        parts: list[pa.Table] = []
+        gone: list[int] = []
+        upgraded = 0
+        try:
+            for step in plan_unit(unit, options):
+                chosen = step.files if isinstance(step, Rewrite) else (step.file,)
+                older = self._older(chosen)
+                if isinstance(step, Upgrade) and not self._must_rewrite(step.file, older):
+                    parts += _moved(entries, step.file, unit.output_level)
+                    upgraded += 1
+                    if self._is_new(chosen):
+                        for _ in self._merged(chosen, older):
+                            pass
+                    continue
+                old = entries.take([file.row for file in chosen])
+                parts += [as_deletes(old), self._counted(self._rewrite(chosen, older))]
+                gone += [file.row for file in chosen]
+            changelog = self._counted(_entries_of(self._changelog))
+        except BaseException:
+            self._changelog.discard()
+            raise
+        index = self.compactor._index_changes(entries.take(gone), self.marks) if gone else ()  # noqa: SLF001 - the two are one
+        table = pa.concat_tables(parts) if parts else NO_ENTRIES
+        return BucketResult(table, index, len(gone), upgraded, changelog)
+
+    @property
+    def _marks(self) -> bool:
+        return self.compactor.layout.options.deletion_vectors_enabled
+
+    @cached_property
+    def _drops_deletes(self) -> bool:
+        if self.compactor.keeps_deletes:
+            return False
+        return drops_deletes(self.work.unit, self.work.files) or self._marks
+
+    @cached_property
+    def _before(self) -> Before | None:
+        return self.compactor._before(self.work)  # noqa: SLF001 - the two are one
+
+    def _is_new(self, chosen: Sequence[LevelFile]) -> bool:
+        """Whether files have rows that belong into the changelog."""
+        before = self._before
+        return before is not None and any(file.level < before.level for file in chosen)
+
+    def _older(self, chosen: Sequence[LevelFile]) -> list[LevelFile]:
+        """The files below whose rows have to be looked at: to mark them, to know what was there, or to merge them in.
+
+        Where they are not marked, rows above level 0 hold what lies below already.
+        """
+        spec = self.compactor.reader.spec
+        if not spec.looks_up or not (self._marks or any(file.level == 0 for file in chosen)):
+            return []
+        in_unit = {file.row for file in self.work.unit.files}
+        return [file for file in self.work.files if file.row not in in_unit and _meets(file, chosen)]
+
+    def _must_rewrite(self, file: LevelFile, older: Sequence[LevelFile]) -> bool:
+        """Whether older files change what becomes of a file's rows; with vectors, no delete goes above level 0."""
+        spec = self.compactor.reader.spec
+        newest_wins = spec.engine == "deduplicate" and not spec.sequence_fields
+        return (self._marks and file.has_deletes) or (bool(older) and (self._marks or not newest_wins))
+
+    def _rewrite(self, chosen: Sequence[LevelFile], older: Sequence[LevelFile]) -> pa.Table:
+        files = self._files(self.compactor.layout.options.data_file_prefix, SOURCE_COMPACT)
+        try:
+            for rows in self._merged(chosen, older):
+                kept = (
+                    rows.filter(pc.invert(pc.is_in(rows[KIND_COLUMN], pa.array(RETRACTIONS, pa.int8()))))
+                    if self._drops_deletes
+                    else rows
+                )
+                files.write(kept)
+            return _entries_of(files)
+        except BaseException:
+            files.discard()
+            raise
+
+    def _merged(self, chosen: Sequence[LevelFile], older: Sequence[LevelFile]) -> Iterator[pa.Table]:
+        """The merged rows of the chosen files in key order, a piece of the key range at a time.
+
+        What they change goes to the changelog, and rows of older files that they replace are noted.
+        """
+        reader = self.compactor.reader
+        keys = [key.name for key in reader.keys]
+        before = self._before if self._is_new(chosen) else None
+        keeps_marked = self.compactor.keeps_deletes
+        for piece in reader.merge_pieces(self.work.entries, chosen, older, before, keeps_marked=keeps_marked):
+            for name, positions in piece.replaced.items():
+                known = self.marks.get(name)
+                self.marks[name] = positions if known is None else np.union1d(known, positions)
+            if before is not None:
+                self._changelog.write(changes(piece, self.compactor._rules))  # noqa: SLF001 - the two are one
+            order = order_by_key([piece.rows[name] for name in keys])
+            yield piece.rows.take(pa.array(order.rows))
+
+    @cached_property
+    def _changelog(self) -> RollingFiles:
+        return self._files(self.compactor.layout.options.changelog_file_prefix, SOURCE_APPEND)
+
+    def _files(self, prefix: str, source: int) -> RollingFiles:
+        layout, first = self.compactor.layout, self.work.entries.slice(0, 1)
+        fields = layout.schema.partition_fields
+        values: tuple[object, ...] = ()
+        if fields:
+            table = partition_table(first["partition"].combine_chunks(), fields)
+            values = tuple(column[0].as_py() for column in table.columns)
+        place = FilePlace(values, first["bucket"][0].as_py(), self.work.unit.output_level, source, prefix)
+        return RollingFiles(layout, place, self.compactor._paths)  # noqa: SLF001 - the two are one
+
+    def _counted(self, made: pa.Table) -> pa.Table:
+        """New entries say of how many buckets theirs is one, as the files they are made of do."""
+        return _with_value(made, "total_buckets", self.work.entries["total_buckets"][0].as_py())
+
+
+def _entries_of(files: RollingFiles) -> pa.Table:
+    made = files.close()
+    return entries_from_rows(made) if made else NO_ENTRIES
+
+
 def joined(done: Sequence[BucketResult]) -> Compaction:
     """The results of all buckets as one change."""
     changed = [result for result in done if len(result.entries) or result.index]
@@ -261,6 +359,7 @@ def joined(done: Sequence[BucketResult]) -> Compaction:
         return Compaction(Change())
     change = Change(
         entries=pa.concat_tables([result.entries for result in changed]),
+        changelog=pa.concat_tables([result.changelog for result in changed]),
         index=tuple(entry for result in changed for entry in result.index),
     )
     return Compaction(

@@ -43,6 +43,20 @@ def not_in(rows: pa.Table, others: pa.Table) -> Mask:
     return mask
 
 
+def equal_rows(rows: pa.Table, others: pa.Table) -> Mask:
+    """Which rows are the same as the row beside them in another table of the same columns.
+
+    >>> equal_rows(pa.table({"k": [1, 2]}), pa.table({"k": [1, 3]})).tolist()
+    [True, False]
+    """
+    same = np.ones(len(rows), np.bool_)
+    for name in rows.column_names:
+        both = pa.concat_arrays([*rows[name].chunks, *others[name].chunks])
+        codes = _codes(both)
+        same &= codes[: len(rows)] == codes[len(rows) :]
+    return same
+
+
 def _row_codes(table: pa.Table) -> Codes:
     return _packed([_codes(column.combine_chunks()) for column in table.columns], len(table))
 

@@ -22,9 +22,10 @@ from lakebed.metadata.levels import LevelFile, by_bucket, level_files, oldest_fi
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.rows.data_file import RETRACTIONS
-from lakebed.rows.keyed_merge import SYSTEM_SCHEMA, Merger, Piece, Source
+from lakebed.rows.keyed_merge import SYSTEM_SCHEMA, Before, Merger, Piece, Source
 from lakebed.rows.merge import KIND_COLUMN, MergeSpec
 from lakebed.rows.read import DeletedRows, FileReader, data_file_paths
+from lakebed.rows.read_merge import ReadMerger
 
 MERGE_BUDGET: Final = 512 * 1024 * 1024
 """Bytes of files that are merged at once; more are merged in pieces of their key range."""
@@ -32,7 +33,10 @@ MERGE_BUDGET: Final = 512 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ReadJob:
-    """Files to be read together: overlapping ones oldest first to be merged, or any that stand alone."""
+    """Files to be read together: overlapping ones oldest first to be merged, or any that stand alone.
+
+    ``rows`` are the numbers of their entries.
+    """
 
     sources: tuple[Source, ...]
     rows: tuple[int, ...]
@@ -98,13 +102,25 @@ class KeyedReader:
                 yield from self._as_declared([table]).to_batches()
 
     def merge_pieces(
-        self, entries: pa.Table, chosen: Sequence[LevelFile], below: Sequence[LevelFile]
+        self,
+        entries: pa.Table,
+        chosen: Sequence[LevelFile],
+        below: Sequence[LevelFile],
+        before: Before | None = None,
+        *,
+        keeps_marked: bool = False,
     ) -> Iterator[Piece]:
-        """For a compaction: the merged rows of the chosen files with all columns, retractions included."""
+        """For a compaction: the merged rows of the chosen files with all columns, retractions included.
+
+        ``keeps_marked``: rows of theirs that a deletion vector marks become deletes.
+        """
         sources = self._sources(entries)
         low = {file.row for file in below}
-        ordered = [replace(sources[f.row], below=f.row in low) for f in oldest_first([*chosen, *below])]
-        return self._merger(self.columns).merge(ordered, self.budget)
+        ordered = [
+            replace(sources[f.row], below=f.row in low, keeps_marked=keeps_marked and f.row not in low)
+            for f in oldest_first([*chosen, *below])
+        ]
+        return replace(self._merger(self.columns), before=before).merge(ordered, self.budget)
 
     def _as_declared(self, tables: Sequence[pa.Table]) -> pa.Table:
         schema = self.arrow_schema
@@ -129,7 +145,10 @@ class KeyedReader:
             found = sections(in_bucket)
             alone += [section[0].row for section in found if len(section) == 1]
             merges += self._packed([section for section in found if len(section) > 1])
-        jobs = [ReadJob(tuple(sources[file.row] for file in oldest_first(group)), (), merge=True) for group in merges]
+        jobs = [
+            ReadJob(tuple(sources[file.row] for file in group), tuple(file.row for file in group), merge=True)
+            for group in map(oldest_first, merges)
+        ]
         plain = [row for row in sorted(alone) if not sources[row].has_deletes]
         jobs += [ReadJob((sources[row],), (row,), merge=False) for row in sorted(alone) if sources[row].has_deletes]
         if plain:
@@ -169,6 +188,7 @@ class KeyedReader:
                 )
             ),
             [count is None or count > 0 for count in entries["delete_row_count"].to_pylist()],
+            entries["level"].to_pylist(),
         ]
         return [Source(*values) for values in zip(*columns, strict=True)]
 
@@ -190,7 +210,7 @@ class KeyedReader:
             return
         wanted = self._wanted()
         if job.merge:
-            merger = replace(self._merger(wanted), with_sequences=False)
+            merger = ReadMerger.of(self._merger(wanted))
             pieces: Iterator[pa.Table] = (piece.rows for piece in merger.merge(job.sources, self.budget))
         else:
             pieces = iter([self._merger(wanted).read(job.sources[0], wanted, self.predicate)])

@@ -37,11 +37,13 @@ from lakebed.rows.engines.spec import MergeSpec
 
 __all__ = [
     "KIND_COLUMN",
+    "NOWHERE",
     "SEQUENCE_COLUMN",
     "MergeSpec",
     "SortedRows",
     "check_kinds",
     "kept_rows",
+    "keys_with_result",
     "kinds_from_strings",
     "merge_rows",
     "pick_rows",
@@ -107,6 +109,15 @@ def merge_rows(spec: MergeSpec, rows: SortedRows, columns: Sequence[str]) -> pa.
     arrays = [*(merge.column(name) for name in columns), sequence, pa.array(merge.merged_kinds())]
     fields = [rows.table.schema.field(name) for name in names]
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def keys_with_result(spec: MergeSpec, rows: SortedRows) -> Ints:
+    """The numbers of the keys that :func:`merge_rows` gives a row for; not for engines that pick rows."""
+    if spec.ignore_delete and spec.engine == "partial-update":
+        keep = ~is_retraction(rows.kinds)
+        if not keep.all():
+            return np.flatnonzero(np.add.reduceat(keep.astype(np.int64), rows.starts))
+    return np.arange(len(rows.starts))
 
 
 def _without_retractions(rows: SortedRows) -> SortedRows:

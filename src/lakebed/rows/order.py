@@ -48,15 +48,48 @@ def order_by_key(keys: Sequence[Column], then_by: Sequence[tuple[Column, str]] =
     ranks = _packed([_integers(key) for key in keys])
     if ranks is None:
         return _order_by_arrow(keys, then_by)
-    if then_by:
-        inner = _arrow_order([column for column, _ in then_by], [direction for _, direction in then_by])
-        rows = inner[np.argsort(ranks[inner], kind="stable")]
-    elif count and bool((ranks[1:] > ranks[:-1]).all()):
-        rows = np.arange(count)
-    else:
-        rows = np.argsort(ranks, kind="stable")
+    if count and bool((ranks[1:] > ranks[:-1]).all()):
+        return KeyOrder(np.arange(count), np.arange(count))
+    rows = np.argsort(ranks, kind="stable")
     ordered = ranks[rows]
-    return KeyOrder(rows, _starts(ordered[1:] != ordered[:-1], count))
+    changed = ordered[1:] != ordered[:-1]
+    if then_by and not changed.all():
+        _order_within_keys(rows, ranks, changed, then_by)
+    return KeyOrder(rows, _starts(changed, count))
+
+
+def _order_within_keys(
+    rows: I64, ranks: U64, changed: npt.NDArray[np.bool_], then_by: Sequence[tuple[Column, str]]
+) -> None:
+    """Put the rows of each key in order, in place; most keys have a single row, which is where it belongs."""
+    several = np.zeros(len(rows), np.bool_)
+    several[1:] = ~changed
+    several[:-1] |= ~changed
+    places = np.flatnonzero(several)
+    chosen = rows[places]
+    columns = [column.take(pa.array(chosen)) for column, _ in then_by]
+    directions = [direction for _, direction in then_by]
+    numbers = [_integers(column) for column in columns]
+    known = [
+        ~number if direction == "descending" else number
+        for number, direction in zip(numbers, directions, strict=True)
+        if number is not None
+    ]
+    if len(known) < len(numbers):
+        inner = chosen[_arrow_order(columns, directions)]
+        rows[places] = inner[np.argsort(ranks[inner], kind="stable")]
+    elif not _is_ordered([ranks[chosen], *known]):  # newer rows mostly come later already
+        rows[places] = chosen[np.lexsort([*reversed(known), ranks[chosen]])]
+
+
+def _is_ordered(columns: Sequence[U64]) -> bool:
+    """Whether rows are in the order of their columns, in turn."""
+    undecided = np.ones(max(0, len(columns[0]) - 1), np.bool_)
+    for column in columns:
+        if (undecided & (column[1:] < column[:-1])).any():
+            return False
+        undecided &= column[1:] == column[:-1]
+    return True
 
 
 def _starts(changed: npt.NDArray[np.bool_], count: int) -> I64:

@@ -71,14 +71,19 @@ def _holds_floats(data_type: DataType) -> bool:
 
 def without_rows(table: pa.Table, deleted: npt.NDArray[np.int64], path: str) -> pa.Table:
     """A whole file's rows without those at some positions."""
+    return table.filter(pa.array(~marked_rows(table, deleted, path)))
+
+
+def marked_rows(table: pa.Table, deleted: npt.NDArray[np.int64], path: str) -> npt.NDArray[np.bool_]:
+    """Which of a whole file's rows a deletion vector names."""
     if len(deleted) and int(deleted[-1]) >= len(table):
         raise CorruptError(
             f"the deletion vector of {path} names row {int(deleted[-1])}, but the file has {len(table)} rows; "
             "restore its index file or roll back"
         )
-    keep = np.ones(len(table), np.bool_)
-    keep[deleted] = False
-    return table.filter(pa.array(keep))
+    marked = np.zeros(len(table), np.bool_)
+    marked[deleted] = True
+    return marked
 
 
 def check_formats(paths: Sequence[str]) -> None:

@@ -24,7 +24,8 @@ from lakebed.rows.compact import BucketResult, BucketWork, Compactor
 from lakebed.rows.data_file import FileLayout
 from lakebed.rows.keyed_read import KeyedReader
 from lakebed.rows.read import DeletedRows, FileReader
-from lakebed.spark.jobs import JobFiles, run_job
+from lakebed.rows.sort_order import SortOrder
+from lakebed.spark.jobs import JobFiles, run_job, spill_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,6 +95,7 @@ def _names(results: Sequence[BucketResult]) -> Iterator[str]:
     """The files that a compaction wrote, and others that it names."""
     for result in results:
         yield from result.entries["file_name"].to_pylist()
+        yield from result.changelog["file_name"].to_pylist()
         yield from (entry.file_name for entry in result.index)
 
 
@@ -136,8 +138,8 @@ def rewrite_packs(
         return Rewritten([], lambda: None)
     store, schema = compactor.layout.store, compactor.layout.schema
     files = JobFiles.new()
-    shipped = [pickle.dumps((pack, _marked(compactor.reader.deleted, pack))) for pack in packs]
-    task = _RewriteTask(store, schema, files, shipped)
+    shipped = [pickle.dumps((pack, marked(compactor.reader.deleted, pack))) for pack in packs]
+    task = _RewriteTask(store, schema, files, shipped, compactor.order)
 
     def watch(tasks: int) -> None:
         if report is not None and tasks < len(packs):
@@ -157,7 +159,7 @@ def rewrite_packs(
     return Rewritten(parts, lambda: files.remove(store, schema))
 
 
-def _marked(deleted: DeletedRows, pack: pa.Table) -> DeletedRows:
+def marked(deleted: DeletedRows, pack: pa.Table) -> DeletedRows:
     """The deletion vectors of a pack's files."""
     names = set(zip(pack["partition"].to_pylist(), pack["file_name"].to_pylist(), strict=True))
     return DeletedRows({key: place for key, place in deleted.by_file.items() if key in names})
@@ -171,6 +173,7 @@ class _RewriteTask:
     schema: TableSchema
     files: JobFiles
     packs: list[bytes]
+    order: SortOrder | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> list[pa.Table]:
         numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
@@ -179,7 +182,7 @@ class _RewriteTask:
     def _run(self, pack: pa.Table, deleted: DeletedRows) -> pa.Table:
         layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
         reader = FileReader(self.store, self.schema, self.schema.fields, None, deleted)
-        compactor = AppendCompactor(layout, reader)
+        compactor = AppendCompactor(layout, reader, order=self.order, folder=spill_folder())
         try:
             return compactor.rewrite(pack)
         except BaseException:

@@ -13,6 +13,7 @@ from lakebed.rows.append_compact import AppendCompactor
 from lakebed.rows.compact import BucketWork, Compactor
 from lakebed.spark.compact import compact_buckets, rewrite_packs
 from lakebed.spark.session import is_spark_frame
+from lakebed.spark.sort import sort_packs
 from lakebed.spark.write import write_frame
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class OnSpark:
 
     def rewrite(self, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None) -> Rewritten:
         """Rewrite packs of files of an append table, in tasks that get the names of files."""
+        if compactor.order is not None:
+            return sort_packs(self.spark, compactor, packs, report)
         return rewrite_packs(self.spark, compactor, packs, report)
 
 

@@ -22,9 +22,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceReader, Inpu
 from pyspark.sql.types import StructType
 
 from lakebed.buckets.dynamic import has_dynamic_buckets
+from lakebed.chain.writes import BranchRules
 from lakebed.errors import CommitOutcomeUnknownError, DataError, LakebedError, UnsupportedError, unknown_name
 from lakebed.format.manifest import NO_ENTRIES
-from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from lakebed.format.spark_types import fields_from_spark
 from lakebed.format.types import Field, field_to_arrow
 from lakebed.metadata.commit import Change, append, commit, find_committed
@@ -124,11 +125,11 @@ class FilesWritten(WriterCommitMessage):  # type: ignore[misc]
 class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
     """Writes rows into a table with one commit."""
 
-    def __init__(self, store: TableStore, frame: StructType, mode: WriteMode) -> None:
+    def __init__(self, store: TableStore, frame: StructType, mode: WriteMode, who: Identity | None = None) -> None:
         schema = store.schema()
         self._store = store
         self._mode = mode
-        self._who = Identity.of(schema)
+        self._who = Identity.of(schema) if who is None else who
         self._latest = store.snapshots.latest()
         self._after = 0 if self._latest is None else self._latest.id
         self._check(frame)
@@ -142,7 +143,7 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
         if has_dynamic_buckets(schema):
             raise UnsupportedError(
                 f"{where} has dynamic buckets, which need a shuffle that Spark does not make for a data source; write the "
-                "frame with lake.table(...).write(frame), or with SQL"
+                "frame with lake.table(...).write(frame), or with SQL; a stream with foreachBatch(lakebed.stream_to(table))"
             )
         row_kind = self._mode.row_kind
         fields = fields_from_spark(frame)
@@ -217,19 +218,29 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
         else:
             change = Change(entries=files.data, changelog=files.changelog)
             request = append(change, user=self._who.user, identifier=self._who.identifier)
+        rules = BranchRules.of(self._store)
+        if rules is not None:
+            rules.begin()
+            request = rules.guarded(request)
         made = commit(self._store, request)
+        if rules is not None:
+            rules.finish(made)
         if made is not None and schema.primary_keys:
             # Spark would take the write for failed and abort it, so nothing may be raised from here on.
             with contextlib.suppress(CommitOutcomeUnknownError):
-                compact_after_write(self._store, schema, files.data)
+                compact_after_write(self._store, schema, files.data, changelog=not self._mode.overwrite)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files that the tasks wrote, unless the commit did become visible."""
         try:
-            if self._committed() is not None:
+            if self.committed() is not None:
                 return
         except LakebedError:
             return  # what cannot be told must not be deleted; orphan removal will find it
+        self.remove(messages)
+
+    def remove(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Remove the files that the tasks wrote."""
         schema = self._store.schema()
         files = _joined(messages)
         for entries in (files.data, files.changelog):
@@ -237,9 +248,11 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
                 with contextlib.suppress(LakebedError):
                     self._store.storage.delete(path)
 
-    def _committed(self) -> Snapshot | None:
+    def committed(self) -> Snapshot | None:
+        """The snapshot that this write became, if it did."""
         kind = CommitKind.OVERWRITE if self._mode.overwrite else CommitKind.APPEND
-        return find_committed(self._store, self._who.user, self._who.identifier, kind, after=self._after)
+        after = self._after if self._who.identifier == BATCH_IDENTIFIER else 0
+        return find_committed(self._store, self._who.user, self._who.identifier, kind, after=after)
 
 
 def _empty(fields: Sequence[Field]) -> pa.Table:

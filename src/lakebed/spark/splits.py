@@ -97,14 +97,13 @@ def _singly(rows: Rows) -> Iterator[Rows]:
 
 def _keyed(reader: KeyedReader, entries: pa.Table) -> tuple[Rows, list[Rows]]:
     """Files that stand alone, and sets of files to be merged or rid of deletes."""
-    place = {path: row for row, path in enumerate(data_file_paths(reader.store, reader.schema, entries))}
     plain: list[int] = []
     grouped: list[Rows] = []
     for job in reader.jobs(entries):
         if job.plain:
             plain += job.rows
         else:
-            grouped.append(np.array(sorted(place[source.path] for source in job.sources), np.int64))
+            grouped.append(np.array(sorted(job.rows), np.int64))
     alone = np.array(sorted(plain), np.int64)
     if reader.predicate is not None and len(alone):
         # Planning went by keys only, for a newer version of a row may lie elsewhere; of these files none does.

@@ -10,14 +10,17 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from lakebed.errors import NotFoundError, UnsupportedError, unknown_name
+from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown_name
 from lakebed.format import predicate as pred
 from lakebed.format.types import field_from_arrow
 from lakebed.metadata.store import TableStore
-from lakebed.operations.interval import INCREMENTAL_OPTIONS
+from lakebed.operations.interval import INCREMENTAL_OPTIONS, Interval, find_interval, interval_of_options
+from lakebed.options import TableOptions
 from lakebed.rows.where import parse_where
 from lakebed.scan import find_snapshot, version_of_options
-from lakebed.system_tables.files import buckets, file_key_ranges, files, manifests, partitions, table_indexes
+from lakebed.system_tables.chain import chain, partitions
+from lakebed.system_tables.changes import audit_log, binlog
+from lakebed.system_tables.files import buckets, file_key_ranges, files, manifests, table_indexes
 from lakebed.system_tables.history import (
     aggregation_fields,
     branches,
@@ -29,7 +32,7 @@ from lakebed.system_tables.history import (
     tags,
 )
 from lakebed.system_tables.pinned import pinned
-from lakebed.system_tables.rows import audit_log, read_optimised
+from lakebed.system_tables.rows import read_optimised
 
 SYSTEM_TABLES: Final[Mapping[str, Callable[[TableStore], pa.Table]]] = {
     "snapshots": snapshots,
@@ -47,14 +50,34 @@ SYSTEM_TABLES: Final[Mapping[str, Callable[[TableStore], pa.Table]]] = {
     "table_indexes": table_indexes,
     "aggregation_fields": aggregation_fields,
     "audit_log": audit_log,
+    "binlog": binlog,
     "ro": read_optimised,
+    "chain": chain,
 }
 """Every system table by its name after the ``$``."""
 
 VERSIONED: Final = frozenset(
-    {"files", "file_key_ranges", "manifests", "partitions", "buckets", "statistics", "table_indexes", "audit_log", "ro"}
+    {
+        "files",
+        "file_key_ranges",
+        "manifests",
+        "partitions",
+        "buckets",
+        "statistics",
+        "table_indexes",
+        "audit_log",
+        "binlog",
+        "ro",
+    }
 )
 """Those that tell of one version of the table, the latest unless another is asked for."""
+
+
+CHANGES: Final[Mapping[str, Callable[[TableStore, Interval | None], pa.Table]]] = {
+    "audit_log": audit_log,
+    "binlog": binlog,
+}
+"""Those that also tell what changed between two versions."""
 
 
 class SystemTable:
@@ -63,7 +86,7 @@ class SystemTable:
     def __init__(self, store: TableStore, kind: str) -> None:
         if kind not in SYSTEM_TABLES:
             raise NotFoundError(unknown_name("system table", kind, SYSTEM_TABLES, where=f"table {store.name}"))
-        for option in INCREMENTAL_OPTIONS:
+        for option in () if kind in CHANGES else INCREMENTAL_OPTIONS:
             if option in store.overlay:
                 raise UnsupportedError(
                     f"option {option!r} is for table {store.name} itself, not for ${kind}; leave it out"
@@ -84,13 +107,20 @@ class SystemTable:
         version: int | str | None = None,
         timestamp: Any = None,
         tag: str | None = None,
+        since: Any = None,
+        until: Any = None,
+        mode: str = "auto",
     ) -> SystemScan:
         """Describe a read; nothing is read until the scan is asked for rows.
 
         Tables about the files and rows of a version (``VERSIONED``) can be read as of an earlier one: ``version`` is a
-        snapshot id or a tag, ``timestamp`` epoch milliseconds, a datetime or ISO text.
+        snapshot id or a tag, ``timestamp`` epoch milliseconds, a datetime or ISO text. ``since``, ``until`` and ``mode`` are
+        for ``$audit_log`` and ``$binlog``, which then show what changed, as in :meth:`lakebed.Table.scan`.
         """
         asked = version is not None or timestamp is not None or tag is not None
+        interval = self._interval(since, until, mode, asked=asked)
+        if interval is not None:
+            return SystemScan(self._store, self._kind, columns, where, interval)
         if asked and self._kind not in VERSIONED:
             raise UnsupportedError(
                 f"{self.name} tells of the whole history, so it has no versions; read it without one. "
@@ -103,6 +133,21 @@ class SystemTable:
         snapshot = find_snapshot(self._store, version=version, timestamp=timestamp, tag=tag)
         return SystemScan(pinned(self._store, snapshot), self._kind, columns, where)
 
+    def _interval(self, since: Any, until: Any, mode: str, *, asked: bool) -> Interval | None:
+        """The interval that a read asks for, else the one of the table's options."""
+        if since is None and until is None:
+            return None if asked or self._kind not in CHANGES else self._interval_of_options()
+        if self._kind not in CHANGES:
+            raise UnsupportedError(
+                f"{self.name} does not tell changes; read ${' or $'.join(CHANGES)} with since= and until="
+            )
+        if asked:
+            raise OptionError("give either a version or since= and until=")
+        return find_interval(self._store, since, until, mode)
+
+    def _interval_of_options(self) -> Interval | None:
+        return interval_of_options(self._store, TableOptions(self._store.schema().options))
+
     def __repr__(self) -> str:
         return f"<SystemTable {self.name}>"
 
@@ -110,12 +155,23 @@ class SystemTable:
 class SystemScan:
     """One read of a system table."""
 
-    def __init__(self, store: TableStore, kind: str, columns: Sequence[str] | None, where: str | None) -> None:
+    def __init__(
+        self,
+        store: TableStore,
+        kind: str,
+        columns: Sequence[str] | None,
+        where: str | None,
+        interval: Interval | None = None,
+    ) -> None:
         self._store, self._kind, self._columns, self._where = store, kind, columns, where
+        self._interval = interval
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table."""
-        table = SYSTEM_TABLES[self._kind](self._store)
+        if self._interval is None:
+            table = SYSTEM_TABLES[self._kind](self._store)
+        else:
+            table = CHANGES[self._kind](self._store, self._interval)
         if self._where is not None:
             fields = [field_from_arrow(column) for column in table.schema]
             table = table.filter(pa.array(pred.matches_rows(parse_where(self._where, fields), table)))

@@ -40,7 +40,9 @@ SELECT d, z, id, v FROM t ORDER BY id;
 --> NULL | 7.00 | 3 | NULL
 ALTER TABLE t CHANGE COLUMN v v STRING COMMENT 'told';
 COMMENT ON COLUMN t.id IS 'the id';
+--@ 4.3 the statement is new
 DESCRIBE t id;
+--@ 4.3 the comment is not there
 --> col_name | id
 --> data_type | int
 --> comment | the id

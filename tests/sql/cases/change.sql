@@ -1,4 +1,4 @@
--- kinds: append, keyed, vectors
+-- kinds: append, bucketed, keyed, vectors
 CREATE TABLE t (id INT NOT NULL, v STRING, n INT) $PROPERTIES;
 UPDATE t SET n = 1;
 SELECT count(*) FROM t;

@@ -28,16 +28,21 @@ SHOW COLUMNS IN a;
 --> m
 --> dt
 CREATE TABLE b LIKE a;
+--@ 4.2 older ones look for tables in Spark's own catalog
 SHOW TBLPROPERTIES b;
+--@ 4.2 the table is not there
 --> bucket | 2
 --> primary-key | dt,id
 DESCRIBE b v;
+--@ 4.2 the table is not there
 --> col_name | v
 --> data_type | varchar(10)
 --> comment | NULL
 INSERT INTO a VALUES (1, 'a', named_struct('a', 1, 'b', 'x'), map('k', 1), 'd1');
 DESCRIBE a PARTITION (dt = 'd1');
+--@ 4.2 older ones describe no partitions of catalogs
 DESCRIBE a PARTITION (dt = 'd2');
+--@ 4.2 older ones describe no partitions of catalogs
 --! PARTITIONS_NOT_FOUND
 CREATE TABLE c USING lakebed PARTITIONED BY (dt) TBLPROPERTIES ('primary-key' = 'id,dt', 'bucket' = '1') AS SELECT id, s.b AS sb, dt FROM a;
 SELECT * FROM c;
@@ -68,6 +73,7 @@ CREATE TABLE e (id INTERVAL DAY);
 CREATE TABLE nowhere.e (id INT);
 --! SCHEMA_NOT_FOUND
 DROP TABLE b;
+--@ 4.2 the table is not there
 DROP TABLE b;
 --! TABLE_OR_VIEW_NOT_FOUND
 DROP TABLE IF EXISTS b;

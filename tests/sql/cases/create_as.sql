@@ -1,21 +1,29 @@
 CREATE TABLE a (id BIGINT NOT NULL COMMENT 'key', v STRING) PARTITIONED BY (dt STRING, hh INT) TBLPROPERTIES ('primary_key' = 'id,dt,hh', 'bucket' = '1');
 INSERT INTO a VALUES (1, 'a', 'd1', 1), (2, 'b', 'd1', 2);
 CREATE TABLE b LIKE a;
+--@ 4.2 older ones look for tables in Spark's own catalog
 CREATE TABLE b LIKE a;
+--@ 4.2 older ones look for tables in Spark's own catalog
 --! TABLE_OR_VIEW_ALREADY_EXISTS
 CREATE TABLE IF NOT EXISTS b LIKE a;
+--@ 4.2 older ones look for tables in Spark's own catalog
 CREATE TABLE c LIKE a USING paimon TBLPROPERTIES ('bucket' = '3');
+--@ 4.2 older ones look for tables in Spark's own catalog
 SHOW TBLPROPERTIES c;
+--@ 4.2 the table is not there
 --> bucket | 3
 --> primary-key | id,dt,hh
 SHOW COLUMNS IN c;
+--@ 4.2 the table is not there
 --> id
 --> v
 --> dt
 --> hh
 SELECT count(*) FROM c;
+--@ 4.2 the table is not there
 --> 0
 CREATE TABLE d LIKE nope;
+--@ 4.2 older ones look for tables in Spark's own catalog
 --! TABLE_OR_VIEW_NOT_FOUND
 CREATE TABLE IF NOT EXISTS d AS SELECT * FROM a;
 CREATE TABLE IF NOT EXISTS d AS SELECT 1 AS other;

@@ -40,8 +40,10 @@ DESCRIBE QUERY SELECT id, upper(v) AS u FROM t;
 --> id | bigint | key
 --> u | string | NULL
 DESCRIBE t PARTITION (dt = 'a', hh = 1);
+--@ 4.2 older ones describe no partitions of catalogs
 --! PARTITIONS_NOT_FOUND
 DESCRIBE t PARTITION (dt = 'a');
+--@ 4.2 older ones describe no partitions of catalogs
 --! Partition spec is invalid
 SHOW COLUMNS IN t;
 --> id
@@ -76,6 +78,7 @@ SHOW PARTITIONS t PARTITION (hh = 1);
 SHOW PARTITIONS t PARTITION (nope = 1);
 --! PARTITIONS_NOT_FOUND
 DESCRIBE t PARTITION (dt = 'a', hh = 1);
+--@ 4.2 older ones describe no partitions of catalogs
 --> id | bigint | key
 --> v | varchar(10) | NULL
 --> c | char(2) | NULL

@@ -4,14 +4,21 @@ INSERT INTO p VALUES (1, NULL, 10);
 SELECT * FROM p ORDER BY id;
 --> 1 | 1 | 10
 --> 2 | 2 | 2
-UPDATE p SET a = 3;
---! UPDATE sets columns to what it says, and 'merge-engine' = partial-update
+UPDATE p SET a = a + 2 WHERE id = 1;
+SELECT * FROM p ORDER BY id;
+--> 1 | 3 | 10
+--> 2 | 2 | 2
+UPDATE p SET a = NULL WHERE id = 1;
+--! UPDATE would set 'a' to NULL, which 'merge-engine' = partial-update takes for no value at all
+UPDATE p SET a = nullif(a, 3);
+--! would set 'a' to NULL
 DELETE FROM p WHERE id = 1;
 --! cannot be deleted one by one: its 'merge-engine' is partial-update;
 DELETE FROM p WHERE id IN (SELECT 1);
 --! cannot be deleted one by one: its 'merge-engine' is partial-update;
-MERGE INTO p USING (SELECT 1 AS id, 5 AS a, 6 AS b) s ON p.id = s.id WHEN MATCHED THEN UPDATE SET *;
---! MERGE sets columns to what it says, and 'merge-engine' = partial-update
+MERGE INTO p USING (SELECT 1 AS id, 1 AS a, CAST(NULL AS INT) AS b) s ON p.id = s.id WHEN MATCHED THEN UPDATE SET *;
+--! MERGE would set 'b' to NULL
+MERGE INTO p USING (SELECT 1 AS id, 1 AS a, 10 AS b) s ON p.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
 MERGE INTO p USING (SELECT 1 AS id, 5 AS a, 6 AS b) s ON p.id = s.id WHEN MATCHED THEN DELETE;
 --! cannot be deleted one by one: its 'merge-engine' is partial-update;
 MERGE INTO p USING (SELECT 3 AS id, 5 AS a, 6 AS b) s ON p.id = s.id WHEN NOT MATCHED THEN INSERT *;
@@ -19,7 +26,17 @@ SELECT * FROM p ORDER BY id;
 --> 1 | 1 | 10
 --> 2 | 2 | 2
 --> 3 | 5 | 6
+INSERT INTO p VALUES (4, NULL, 4);
+UPDATE p SET a = NULL, b = 5 WHERE id = 4;
+SELECT * FROM p WHERE id = 4;
+--> 4 | NULL | 5
 TRUNCATE TABLE p;
+CREATE TABLE g (id INT NOT NULL, a INT, s INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'partial-update', 'fields.s.sequence-group' = 'a');
+INSERT INTO g VALUES (1, 1, 1);
+UPDATE g SET a = 2;
+--! option 'fields.s.sequence-group' would merge that
+MERGE INTO g USING (SELECT 1 AS id, 5 AS a, 6 AS s) s ON g.id = s.id WHEN MATCHED THEN UPDATE SET *;
+--! option 'fields.s.sequence-group' would merge that
 CREATE TABLE r (id INT NOT NULL, a INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'partial-update', 'partial-update.remove-record-on-delete' = 'true');
 INSERT INTO r VALUES (1, 1), (2, 2);
 DELETE FROM r WHERE id = 1;

@@ -139,6 +139,7 @@ DROP TABLE `t$files`;
 DROP TABLE nope;
 --! TABLE_OR_VIEW_NOT_FOUND
 DROP VIEW t;
+--@ 4.2 older ones say it in other words
 --! MISSING_CATALOG_ABILITY.VIEWS
 CALL sys.nope('t');
 --! unknown procedure 'nope' in sys

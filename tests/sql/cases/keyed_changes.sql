@@ -15,6 +15,9 @@ SELECT * FROM p;
 --> 1 | 1 | 2
 UPDATE p SET a = NULL;
 --! 'merge-engine' = partial-update
+UPDATE p SET a = 7;
+SELECT * FROM p;
+--> 1 | 7 | 2
 DELETE FROM p WHERE id IN (SELECT 1);
 --! cannot be deleted one by one
 SELECT count(*) FROM p;

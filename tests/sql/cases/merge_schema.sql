@@ -58,11 +58,16 @@ SELECT id, half FROM t ORDER BY id;
 INSERT INTO t BY NAME SELECT 9 AS id, 1 AS more;
 --! INCOMPATIBLE_DATA_FOR_TABLE.EXTRA_COLUMNS
 INSERT WITH SCHEMA EVOLUTION INTO t BY NAME SELECT 9 AS id, 1 AS more;
+--@ 4.2 the clause is new
 SELECT id, more FROM t ORDER BY id;
+--@ 4.2 the column is not there
 --> 7 | NULL
 --> 8 | NULL
 --> 9 | 1
 MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT 9 AS id, 'z' AS v, 'new' AS most) s ON t.id = s.id
   WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
-SELECT id, v, more, most FROM t WHERE id = 9;
---> 9 | z | 1 | new
+SELECT id, v, most FROM t WHERE id = 9;
+--> 9 | z | new
+SELECT more FROM t WHERE id = 9;
+--@ 4.2 the column is not there
+--> 1

@@ -55,6 +55,23 @@ SELECT * FROM t WITH ('scan.snapshot-id' = '1');
 SELECT a.id, b.id FROM t WITH ('scan.snapshot-id' = '1') a CROSS JOIN t WITH ('scan.snapshot-id' = '2') b ORDER BY b.id;
 --> 1 | 1
 --> 1 | 2
+SELECT t.id, t.v FROM t WITH ('scan.snapshot-id' = '1') WHERE t.id > 0;
+--> 1 | a
+WITH old AS (SELECT * FROM t WITH ('scan.snapshot-id' = '1')) SELECT t.id FROM t LEFT ANTI JOIN old ON t.id = old.id;
+--> 2
+SELECT (SELECT count(*) FROM t WITH ('scan.snapshot-id' = '1')), (SELECT count(*) FROM t), (SELECT count(*) FROM t WITH ('incremental-between' = '0,2'));
+--> 1 | 2 | 2
+SELECT id FROM t WHERE id NOT IN (SELECT id FROM t WITH ('scan.tag-name' = 'first'));
+--> 2
+SELECT a.id FROM paimon_incremental_query('t', 0, 1) a UNION ALL SELECT b.id + 10 FROM paimon_incremental_query('t', 1, 2) b;
+--> 1
+--> 12
+SELECT * FROM nope WITH ('scan.snapshot-id' = '1');
+--! TABLE_OR_VIEW_NOT_FOUND
+SELECT count(*) FROM t WITH ('scan.watermark' = '1');
+--! has no snapshot with a watermark of at least 1
+SELECT count(*) FROM t VERSION AS OF 'watermark-1';
+--! has no snapshot with a watermark of at least 1
 SELECT count(*) FROM t WITH ('incremental-between' = '1,2');
 --> 1
 SELECT count(*) FROM t WITH ('incremental-between' = '2,1');

@@ -16,8 +16,16 @@ CALL sys.compact(table => 't', compact_strategy => 'nope');
 --! must be full or minor
 CALL sys.compact(table => 't', where => 'id = 1');
 --! id
-CALL sys.compact('t', order_strategy => 'zorder', order_by => 'id');
---! order_by
+CALL sys.compact('t', order_strategy => 'zorder', order_by => 'v');
+--! only append tables without buckets are sorted
+CALL sys.compact('t', order_by => 'v');
+--! order_strategy and order_by go together
+CALL sys.compact('t', order_strategy => 'order');
+--! order_strategy and order_by go together
+CALL sys.compact('t', order_strategy => 'up', order_by => 'v');
+--! must be one of none, order, zorder, hilbert, not 'up'
+CALL sys.compact('t', compact_strategy => 'minor', order_strategy => 'order', order_by => 'v');
+--! sorting writes all rows anew
 CALL sys.compact('nope');
 --! unknown table 'nope'
 CALL sys.compat('t');

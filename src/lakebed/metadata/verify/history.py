@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.verify.branches import Branch, Holder
 from lakebed.metadata.verify.manifests import I32, AllManifests, ManifestLists
 from lakebed.metadata.verify.report import Findings, some
@@ -114,6 +115,8 @@ class Walk:
     def changelog_files(self, branch: Branch, needs: Needs) -> Bools:
         """The changelog files that a branch needs; checks that what is said of them is true."""
         needed = np.zeros(len(self.manifests.files), np.bool_)
+        for holder in branch.changelogs:
+            self._note_kept_delta(holder, needs)
         for holder in branch.holders:
             codes = self.lists[holder.path].changelog
             if codes is None:
@@ -125,6 +128,14 @@ class Walk:
             if told is not None and told != records and self.manifests.readable[codes].all():
                 self._wrong_count(holder, f"{told} changelog records, its changelog files have {records}")
         return needed
+
+    def _note_kept_delta(self, holder: Holder, needs: Needs) -> None:
+        """A long-lived changelog without changelog files keeps what its commit added; what a compaction wrote may be gone."""
+        codes = self.lists[holder.path].delta
+        if codes is None or holder.snapshot.commit_kind not in {CommitKind.APPEND, CommitKind.OVERWRITE}:
+            return
+        entries = self.manifests.entries_of(codes[self.manifests.readable[codes]])
+        needs.note(holder.label, self.manifests.identities[entries][self.manifests.is_add[entries]])
 
     # ------------------------------------------------------------------------------------------------ one snapshot
 

@@ -196,7 +196,9 @@ def read_lists(branches: Sequence[Branch], found: Findings) -> tuple[_Reader, di
             if name is not None and (_keeps_changelog(branch, holder) or reader.has(name)):
                 changelog, _ = reader.read(name, "manifest list", holder)
             if holder.is_changelog:
-                lists[holder.path] = ManifestLists(None, None, _codes(changelog), continues=False)
+                kept = name is None and reader.has(snapshot.delta_manifest_list)
+                delta = reader.read(snapshot.delta_manifest_list, "manifest list", holder)[0] if kept else None
+                lists[holder.path] = ManifestLists(None, _codes(delta), _codes(changelog), continues=False)
                 continue
             base, continues = reader.read(snapshot.base_manifest_list, "manifest list", holder, before)
             delta, _ = reader.read(snapshot.delta_manifest_list, "manifest list", holder)

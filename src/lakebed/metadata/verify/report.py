@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
@@ -97,6 +97,11 @@ class Report:
     def of(self, severity: Severity) -> tuple[Problem, ...]:
         """The problems of one severity."""
         return tuple(problem for problem in self.problems if problem.severity == severity)
+
+    def with_problems(self, more: Iterable[Problem]) -> Report:
+        """The same report with what somebody else found, the worst first."""
+        found = sorted((*self.problems, *more), key=lambda problem: SEVERITIES.index(problem.severity))
+        return replace(self, problems=tuple(found))
 
     def __str__(self) -> str:
         depth = "structure and rows" if self.deep else "structure"

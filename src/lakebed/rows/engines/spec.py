@@ -50,7 +50,7 @@ class MergeSpec:
     """Everything an engine needs to merge rows of one table.
 
     ``rules`` are the columns with an aggregate function (all but the plain ones of a partial update); ``required`` the
-    NOT NULL columns.
+    NOT NULL columns. ``looks_up``: compactions look keys up in what lies below, so rows above level 0 hold all of it.
     """
 
     engine: Engine
@@ -62,6 +62,7 @@ class MergeSpec:
     rules: Mapping[str, Rule] = field(default_factory=dict, hash=False)
     groups: tuple[Group, ...] = ()
     required: frozenset[str] = frozenset()
+    looks_up: bool = False
 
     @property
     def picks_rows(self) -> bool:
@@ -95,6 +96,7 @@ class MergeSpec:
             "ignore_delete": reader.flag("ignore-delete"),
             "ignore_update_before": reader.flag("ignore-update-before"),
             "required": frozenset(column.name for column in schema.fields if not column.nullable),
+            "looks_up": reader.options.looks_up,
         }
         if engine == "aggregation":
             rules = {name: reader.rule(name, reader.aggregate(name, base["sequence_fields"])) for name in reader.names}

@@ -3,14 +3,22 @@ package lakebed;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
 import java.math.BigDecimal;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.catalyst.AliasIdentifier;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.analysis.AssignmentUtils;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
@@ -23,6 +31,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.AnalyzeColumn;
 import org.apache.spark.sql.catalyst.plans.logical.AnalyzeTable;
 import org.apache.spark.sql.catalyst.plans.logical.AnalyzeTables;
@@ -35,6 +44,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
@@ -73,7 +83,9 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Function1;
 import scala.Option;
+import scala.Product;
 import scala.Tuple2;
+import scala.Tuple3;
 import scala.collection.Iterator;
 import scala.collection.immutable.Map$;
 import scala.collection.immutable.Nil$;
@@ -89,6 +101,9 @@ import scala.runtime.AbstractPartialFunction;
  */
 public final class Bridge {
 
+  /** What separates the name of a table from its options, where those are told in the name. */
+  private static final String OPTIONS_MARK = "\u0001";
+
   /** The rule that puts plans in the place of scans, to be added to a session's optimizer. */
   public Rule scanRule() {
     return new ScanRule();
@@ -96,15 +111,154 @@ public final class Bridge {
 
   /** Makes a table function known that reads a table with an option, whose value are the other arguments. */
   public void registerFunction(SessionState state, String name, String option) {
-    state.tableFunctionRegistry().createOrReplaceTempFunction(name, new Reading(name, option), "built-in");
+    state.tableFunctionRegistry().createOrReplaceTempFunction(name, new Reading(state, name, option), "built-in");
+  }
+
+  /**
+   * Tells the tables of a catalog the options of a query when they are loaded. Spark does so by itself since 4.3; before, only
+   * scans get them, and a table that a query names twice has the options of the first in both places. So the session's parser
+   * puts them into the table's name, after a mark, from which the catalog takes them.
+   */
+  public void tellOptions(SessionState state, String catalog) throws ReflectiveOperationException {
+    Field field = SessionState.class.getDeclaredField("sqlParser");
+    field.setAccessible(true);
+    OptionsInNames known = optionsInNames(state);
+    if (known == null) {
+      known = new OptionsInNames(state);
+      ClassLoader loader = ParserInterface.class.getClassLoader();
+      field.set(state, Proxy.newProxyInstance(loader, new Class[] {ParserInterface.class}, known));
+    }
+    known.catalogs.add(catalog);
+  }
+
+  private static OptionsInNames optionsInNames(SessionState state) {
+    Object parser = state.sqlParser();
+    boolean ours = Proxy.isProxyClass(parser.getClass()) && Proxy.getInvocationHandler(parser) instanceof OptionsInNames;
+    return ours ? (OptionsInNames) Proxy.getInvocationHandler(parser) : null;
+  }
+
+  /** A parser that gives what another one does, with the options of tables in their names. */
+  private static final class OptionsInNames implements InvocationHandler {
+    private final SessionState state;
+    private final Object parser;
+    final Set catalogs = new HashSet();
+
+    OptionsInNames(SessionState state) {
+      this.state = state;
+      this.parser = state.sqlParser();
+    }
+
+    public Object invoke(Object proxy, Method method, Object[] arguments) throws Throwable {
+      try {
+        Object parsed = method.invoke(parser, arguments);
+        return parsed instanceof LogicalPlan ? rewritten(parsed) : parsed;
+      } catch (InvocationTargetException error) {
+        throw error.getCause();
+      }
+    }
+
+    /** A plan, or a part of one, with the options of all tables in their names; the same object if there are none. */
+    private Object rewritten(Object part) {
+      if (part instanceof UnresolvedRelation) {
+        return aliased((UnresolvedRelation) part);
+      }
+      if (part instanceof TreeNode) {
+        // The target of an INSERT is a table by its name alone.
+        boolean isInsert = part.getClass().getSimpleName().equals("InsertIntoStatement");
+        Object[] elements = elements((Product) part, isInsert);
+        return elements == null ? part : ((TreeNode) part).makeCopy(elements);
+      }
+      if (part instanceof Seq) {
+        ArrayBuffer items = new ArrayBuffer();
+        boolean changed = false;
+        Iterator each = ((Seq) part).iterator();
+        while (each.hasNext()) {
+          Object item = each.next();
+          Object now = rewritten(item);
+          changed = changed || now != item;
+          items.addOne(now);
+        }
+        return changed ? items.toSeq() : part;
+      }
+      if (part instanceof Option && ((Option) part).isDefined()) {
+        Object item = ((Option) part).get();
+        Object now = rewritten(item);
+        return now == item ? part : Option.apply(now);
+      }
+      if (part instanceof Tuple2 || part instanceof Tuple3) {
+        Object[] elements = elements((Product) part, false);
+        if (elements == null) {
+          return part;
+        }
+        return elements.length == 2
+            ? (Object) new Tuple2(elements[0], elements[1])
+            : (Object) new Tuple3(elements[0], elements[1], elements[2]);
+      }
+      return part;
+    }
+
+    private Object[] elements(Product part, boolean isInsert) {
+      Object[] elements = new Object[part.productArity()];
+      boolean changed = false;
+      for (int i = 0; i < elements.length; i++) {
+        Object element = part.productElement(i);
+        boolean isTarget = isInsert && element instanceof UnresolvedRelation;
+        elements[i] = isTarget ? told((UnresolvedRelation) element) : rewritten(element);
+        changed = changed || elements[i] != element;
+      }
+      return changed ? elements : null;
+    }
+
+    /** The relation with its options in its name, under the name that the query knows. */
+    LogicalPlan aliased(UnresolvedRelation relation) {
+      LogicalPlan told = told(relation);
+      Seq parts = relation.multipartIdentifier();
+      return told == relation
+          ? told
+          : new SubqueryAlias(new AliasIdentifier((String) parts.last(), (Seq) parts.init()), told);
+    }
+
+    private LogicalPlan told(UnresolvedRelation relation) {
+      TreeMap own = new TreeMap();
+      TreeMap others = new TreeMap(); // notes of Spark to itself
+      java.util.Iterator all = relation.options().asCaseSensitiveMap().entrySet().iterator();
+      while (all.hasNext()) {
+        Map.Entry option = (Map.Entry) all.next();
+        (((String) option.getKey()).startsWith("__") ? others : own).put(option.getKey(), option.getValue());
+      }
+      if (own.isEmpty() || !isOurs(relation.multipartIdentifier())) {
+        return relation;
+      }
+      ArrayBuffer parts = new ArrayBuffer();
+      Iterator each = ((Seq) relation.multipartIdentifier().init()).iterator();
+      while (each.hasNext()) {
+        parts.addOne(each.next());
+      }
+      try {
+        parts.addOne(relation.multipartIdentifier().last() + OPTIONS_MARK + new ObjectMapper().writeValueAsString(own));
+      } catch (JsonProcessingException error) {
+        throw new IllegalStateException(error);
+      }
+      LogicalPlan told = (LogicalPlan) made(
+          UnresolvedRelation.class,
+          new Object[] {parts.toSeq(), new CaseInsensitiveStringMap(others), Boolean.valueOf(relation.isStreaming())});
+      told.copyTagsFrom(relation);
+      return told;
+    }
+
+    private boolean isOurs(Seq parts) {
+      return catalogs.contains(parts.size() > 2 ? parts.head() : state.catalogManager().currentCatalog().name());
+    }
   }
 
   /** The relation that such a function stands for: a table by its name, with the option. */
   private static final class Reading extends AbstractFunction1 {
+    private final SessionState state;
     private final String name;
     private final String option;
 
-    Reading(String name, String option) {
+    Reading(SessionState state, String name, String option) {
+      this.state = state;
       this.name = name;
       this.option = option;
     }
@@ -125,8 +279,10 @@ public final class Bridge {
       }
       TreeMap options = new TreeMap();
       options.put(option, value.toString());
-      return made(
+      Object relation = made(
           UnresolvedRelation.class, new Object[] {parts.toSeq(), new CaseInsensitiveStringMap(options), Boolean.FALSE});
+      OptionsInNames tells = optionsInNames(state);
+      return tells == null ? relation : tells.aliased((UnresolvedRelation) relation);
     }
 
     private String constant(Object argument) {
@@ -168,6 +324,14 @@ public final class Bridge {
   /** Such an error; unchecked, as few methods declare any, and of a class that Spark's commands let through as it is. */
   public Failure failure(String message, String kind) {
     return new Failure(message, kind);
+  }
+
+  /** Spark's own error for a table that is not there, under the name that the user wrote. */
+  public AnalysisException noSuchTable(String database, String table) {
+    String name = "`" + database.replace("`", "``") + "`.`" + table.replace("`", "``") + "`";
+    Object words = Map$.MODULE$.empty().updated("relationName", name);
+    words = ((scala.collection.immutable.Map) words).updated("searchPath", "[`" + database + "`]"); // since Spark 4.2
+    return new AnalysisException("TABLE_OR_VIEW_NOT_FOUND", (scala.collection.immutable.Map) words);
   }
 
   /** The settings of a session whose names start with a prefix, as JSON. */
@@ -455,13 +619,16 @@ public final class Bridge {
 
   /** What says that columns without data get their defaults: a flag before Spark 4.2. */
   private static Object fillsUp() throws ReflectiveOperationException {
-    try {
-      Class modes =
-          Thread.currentThread().getContextClassLoader().loadClass(TableOutputResolver.class.getName() + "$DefaultValueFillMode$");
-      return modes.getMethod("FILL", new Class[0]).invoke(modes.getField("MODULE$").get(null), new Object[0]);
-    } catch (ClassNotFoundException older) {
-      return Boolean.TRUE;
+    Method[] methods = TableOutputResolver.class.getMethods();
+    for (int i = 0; i < methods.length; i++) {
+      Class[] types = methods[i].getParameterTypes();
+      if (methods[i].getName().equals("resolveOutputColumns") && types[types.length - 1] == Boolean.TYPE) {
+        return Boolean.TRUE;
+      }
     }
+    Class modes =
+        Thread.currentThread().getContextClassLoader().loadClass(TableOutputResolver.class.getName() + "$DefaultValueFillMode$");
+    return modes.getMethod("FILL", new Class[0]).invoke(modes.getField("MODULE$").get(null), new Object[0]);
   }
 
   /** What a method gives that has grown flags from version to version; those that are not given are false. */

@@ -2,7 +2,7 @@
 
 Two things are needed of a session: that its catalog manager keeps catalogs in a map of the name ``catalogs``, to which one
 can be added, and that its optimizer takes further rules. Both are tried before anything is changed; a Spark where they do not
-hold is told in one sentence. Besides, the session learns Paimon's table functions. A session made of it (``newSession``) has
+hold is told in one sentence. Besides, the session learns Paimon's table functions, and before Spark 4.3 its parser is wrapped. A session made of it (``newSession``) has
 to be attached again.
 """
 
@@ -15,6 +15,7 @@ from lakebed.errors import AlreadyExistsError, LakebedError, OptionError, Unsupp
 from lakebed.spark.catalog.catalog import Catalog, Warehouse
 from lakebed.spark.catalog.jvm import Jvm, version_numbers
 from lakebed.spark.catalog.proxy import MEANT
+from lakebed.spark.catalog.tables import OPTIONS_FROM_THE_START
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,6 +59,8 @@ def attach(spark: SparkSession, name: str, lake: Warehouse) -> Jvm:
     _add_rule(jvm)
     for function, option in _FUNCTIONS.items():
         jvm.bridge.registerFunction(jvm.session_state, function, option)
+    if version_numbers(spark.version) < OPTIONS_FROM_THE_START:
+        jvm.bridge.tellOptions(jvm.session_state, name)
     catalogs.put(name, made)
     return jvm
 
@@ -82,6 +85,8 @@ def _probed(spark: SparkSession) -> tuple[Jvm, Any]:
         catalogs = field.get(manager)
         catalogs.get("lakebed").isDefined()
         jvm.session_state.experimentalMethods().extraOptimizations().size()
+        if version_numbers(spark.version) < OPTIONS_FROM_THE_START:
+            jvm.session_state.getClass().getDeclaredField("sqlParser")
         jvm.bridge.scanRule()
     except Exception as error:
         raise LakebedError(

@@ -11,6 +11,8 @@ from typing import Any, Final, Protocol
 from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, UnsupportedError
 from lakebed.spark.catalog.calls import ProcedureProxy
 from lakebed.spark.catalog.ddl import changes, definition
+from lakebed.spark.catalog.global_tables import DATABASE as _SYS
+from lakebed.spark.catalog.global_tables import global_table
 from lakebed.spark.catalog.jvm import Jvm
 from lakebed.spark.catalog.merge_schema import MERGE_SCHEMA
 from lakebed.spark.catalog.names import (
@@ -19,13 +21,14 @@ from lakebed.spark.catalog.names import (
     no_such_table,
     session_options,
     table_name,
+    told_options,
 )
 from lakebed.spark.catalog.procedures import PROCEDURES
 from lakebed.spark.catalog.proxy import JavaThrow, Proxy
 from lakebed.spark.catalog.tables import SCAN_OPTIONS, SystemTableProxy, TableProxy
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
-_PROCEDURES: Final = "sys"
+_PROCEDURES: Final = _SYS
 _DEFAULT_DATABASE: Final = "default"
 # Options that say which columns a table has, or takes: Spark gives them when it loads the table (since 4.3).
 _STATE_OPTIONS: Final = ("branch", MERGE_SCHEMA, *(f"scan.{name}" for name in SCAN_OPTIONS))
@@ -173,13 +176,19 @@ class Catalog(
         name = table_name(ident)
         if name is None:
             raise no_such_table(self._jvm, ident)
-        options = {**session_options(self._jvm, self._catalog_name, name), **given}
+        name, told = told_options(name)
+        options = {**session_options(self._jvm, self._catalog_name, name), **told, **given}
         title = f"{self._catalog_name}.{name}"
+        about_all = global_table(self._lake, name)
+        if about_all is not None:
+            return SystemTableProxy(self._jvm, title, about_all, travel)
         try:
             table = self._lake.table(name, options=options)
         except NotFoundError:
             if self._has_base(name):  # then a branch or system table is not there
                 raise
+            if told:  # Spark would show the options that are in the name
+                raise JavaThrow(self._jvm.bridge.noSuchTable(*name.split(".", 1))) from None
             raise no_such_table(self._jvm, ident) from None
         if not _is_table(table):
             return SystemTableProxy(self._jvm, title, table, travel)

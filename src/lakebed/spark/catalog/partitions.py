@@ -38,7 +38,7 @@ class Partitions:
         return self._table.drop_partition({name: value.as_py() for name, value in values.items()}) is not None
 
     def _having(self, fields: Sequence[Field], row: Any) -> pa.Table:
-        encoded = pc.unique(self._table.scan().plan().files["partition"])
+        encoded = self._table.scan().partitions()
         found = partition_table(encoded, self._table.schema.partition_fields)
         for name, value in self._values(fields, row).items():
             column = found[name]

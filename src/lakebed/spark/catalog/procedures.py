@@ -9,11 +9,13 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lakebed.errors import LakebedError, NotFoundError, OptionError, UnsupportedError, unknown_name
+from lakebed.errors import LakebedError, NotFoundError, OptionError, unknown_name
+from lakebed.rows.sort_order import STRATEGIES
 from lakebed.spark.catalog.procedure import Call, Procedure, Rows, matches, partitions, where
 
 _ALL: Final = 2**31 - 1
 _FAR_FUTURE: Final = 2**53  # epoch milliseconds: everything is older
+_UNSORTED: Final = "none"
 _DONE: Final = {"result": "boolean"}
 _ROLLED_BACK: Final = {"previous_snapshot_id": "long", "current_snapshot_id": "long"}
 
@@ -23,15 +25,35 @@ _ROLLED_BACK: Final = {"previous_snapshot_id": "long", "current_snapshot_id": "l
 
 def _compact(call: Call) -> Rows:
     call.refuse("partition_idle_time", "buckets")
-    if call.given.get("order_strategy", "none").lower() != "none" or "order_by" in call.given:
-        raise UnsupportedError(
-            "sorting while compacting is not supported by Lakebed; leave out order_strategy and order_by"
-        )
     strategy = call.given.get("compact_strategy", "full").lower()
     if strategy not in {"full", "minor"}:
         raise OptionError(f"argument compact_strategy must be full or minor, not {strategy!r}")
-    call.table(call.options()).compact(full=strategy == "full", where=where(call))
+    order = _order(call)
+    if order and strategy == "minor":
+        raise OptionError("sorting writes all rows anew; leave compact_strategy out, or order_strategy and order_by")
+    call.table(call.options()).compact(full=strategy == "full", where=where(call), **order)
     return [(True,)]
+
+
+def _order(call: Call) -> dict[str, Any]:
+    """How rows are to be sorted: the arguments ``order_strategy`` and ``order_by``, which go together."""
+    strategy = call.given.get("order_strategy", _UNSORTED).lower()
+    columns = [name.strip() for name in call.given.get("order_by", "").split(",") if name.strip()]
+    if strategy not in {_UNSORTED, *STRATEGIES}:
+        known = ", ".join((_UNSORTED, *STRATEGIES))
+        raise OptionError(f"argument order_strategy must be one of {known}, not {strategy!r}")
+    if (strategy == _UNSORTED) != (not columns):
+        raise OptionError("arguments order_strategy and order_by go together; give both, or none of them")
+    return {"order_by": columns, "strategy": strategy} if columns else {}
+
+
+def _compact_chain_table(call: Call) -> Rows:
+    text = call.given["partition"]
+    if ";" in text:
+        raise OptionError(f'argument partition names one partition, such as date="20250729", not {text!r}')
+    (spec,) = partitions(text)
+    partition = {name: value.strip("\"'") for name, value in spec.items()}
+    return [(bool(call.table().compact_chain(partition, overwrite=call.given.get("overwrite", False))),)]
 
 
 def _compact_database(call: Call) -> Rows:
@@ -253,6 +275,9 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
         },
         _DONE,
         _compact,
+    ),
+    "compact_chain_table": Procedure(
+        {"table": "string", "partition": "string", "overwrite?": "boolean"}, _DONE, _compact_chain_table
     ),
     "compact_database": Procedure(
         {

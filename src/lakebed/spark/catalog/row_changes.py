@@ -1,6 +1,6 @@
 """UPDATE, DELETE and MERGE: what Spark parsed and resolved, run as one DataFrame and one commit.
 
-Primary-key tables are written what changes: the new rows, and deletes. Append tables are rewritten: the files that were read
+Primary-key tables are written what changes: the new rows, and deletes; merge engines that would not show them are refused. Append tables are rewritten: the files that were read
 go, and all their rows come back, changed or not; whoever changed one of the files meanwhile wins, and the statement fails.
 """
 
@@ -26,10 +26,12 @@ _KIND: Final = "__lakebed_kind"
 _ACTION: Final = "__lakebed_action"
 _TARGET, _SOURCE, _ROW = "__lakebed_target", "__lakebed_source", "__lakebed_row"
 _INSERT, _UPDATE, _DELETE = "+I", "+U", "-D"
+_MERGING_FIELDS: Final = (".sequence-group", ".aggregate-function", ".default-aggregate-function")
 
 
 def change_rows(jvm: Jvm, table: Any, plan: Any) -> None:
     """Do what a plan of Spark says: an ``UpdateTable``, a ``DeleteFromTable`` or a ``MergeIntoTable``."""
+    table.check_changeable()
     run = {"UpdateTable": _update, "DeleteFromTable": _delete, "MergeIntoTable": _merge}
     run[plan.getClass().getSimpleName()](_Target(jvm, table, plan.children().apply(0).relation()), plan)
 
@@ -84,12 +86,38 @@ class _Target:
         return {assignment.key().name(): self.column(assignment.value()) for assignment in each}
 
     def check_updatable(self, verb: str) -> None:
+        """Refuse tables in which a row that is written over another is not what the reader then sees."""
         engine = self.schema.options.get("merge-engine", "deduplicate")
-        if self.keyed and engine != "deduplicate":
+        if not self.keyed or engine == "deduplicate":
+            return
+        if engine != "partial-update":
             raise UnsupportedError(
                 f"table {self.table.name}: {verb} sets columns to what it says, and 'merge-engine' = {engine} would merge "
                 "that with what is there; insert rows instead"
             )
+        for option in self.schema.options:
+            if option.startswith("fields.") and option.endswith(_MERGING_FIELDS):
+                raise UnsupportedError(
+                    f"table {self.table.name}: {verb} sets columns to what it says, and option {option!r} would merge that "
+                    "with what is there; insert rows instead"
+                )
+
+    def seen(self, verb: str, values: Mapping[str, Column]) -> dict[str, Column]:
+        """The values of an update, which fails where readers would not see one: partial-update takes no NULL for a value."""
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
+
+        if self.schema.options.get("merge-engine") != "partial-update":
+            return dict(values)
+        checked = {}
+        for field in self.schema.fields:
+            old, new, kind = self.columns[field.name], values[field.name], spark_type(field.type)
+            message = (
+                f"table {self.table.name}: {verb} would set {field.name!r} to NULL, which 'merge-engine' = partial-update "
+                "takes for no value at all; delete the row and insert it anew"
+            )
+            refused = F.raise_error(F.lit(message)).cast(kind)
+            checked[field.name] = F.when(new.isNull() & old.isNotNull(), refused).otherwise(new.cast(kind))
+        return checked
 
 
 # ------------------------------------------------------------------------------------------------ UPDATE and DELETE
@@ -110,7 +138,7 @@ def _update(target: _Target, plan: Any) -> None:
                 "delete the rows and insert new ones"
             )
     if target.keyed:
-        changed = target.rows().filter(hit).select(*target.as_stored(values))
+        changed = target.rows().filter(hit).select(*target.as_stored(target.seen("UPDATE", values)))
         target.table.write(changed)
         return
     scan = target.table.scan()
@@ -223,7 +251,7 @@ def _actions(target: _Target, clauses: Any) -> list[_Action]:
         elif name == "UpdateAction":
             kind = _UPDATE
             values = target.assigned("Update", clause.assignments())
-            values |= _unchanged_keys(target, values)
+            values = target.seen("MERGE", values | _unchanged_keys(target, values))
         elif name == "InsertAction":
             kind, values = _INSERT, target.assigned("Insert", clause.assignments())
         else:

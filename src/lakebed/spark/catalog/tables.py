@@ -26,11 +26,12 @@ _READ_AND_WRITE: Final = (
     *("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE"),
     *("TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC", "AUTOMATIC_SCHEMA_EVOLUTION"),
 )
-SCAN_OPTIONS: Final = ("snapshot-id", "tag-name", "timestamp-millis", "timestamp", "version")
+SCAN_OPTIONS: Final = ("snapshot-id", "tag-name", "timestamp-millis", "timestamp", "version", "watermark")
 """Options ``scan.*`` that ask for an earlier version of a table, and so for the columns that it had then."""
 _SPARKS_OWN_OPTIONS: Final = "__"  # notes of Spark to itself, such as the privileges that a write needs
-_OPTIONS_FROM_THE_START: Final = (4, 3)
-"""Since this version of Spark tables are loaded with the options of a query; before that only their scans get them."""
+OPTIONS_FROM_THE_START: Final = (4, 3)
+"""Since this version of Spark tables are loaded with the options of a query; before that our parser tells them to tables that a
+statement names, and tables of ``spark.read.option(...).table(...)`` get them with their scans."""
 PRIMARY_KEY: Final = "primary-key"
 PROVIDER: Final = "paimon"
 
@@ -123,7 +124,7 @@ class TableProxy(
         return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts)
 
     def _check_columns(self, table: Any, columns: Sequence[str]) -> None:
-        """Until Spark 4.3 options reach a table too late to say which columns it has."""
+        """Until Spark 4.3 the options of a reader reach a table too late to say which columns it has."""
         known = {column.name for column in table.scan(**self._travel).columns}
         missing = [name for name in columns if name not in known]
         if missing:
@@ -241,7 +242,7 @@ class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
 
     def newScanBuilder(self, options: Any) -> RowsScanBuilder:  # noqa: N802 - Java's name
         version = self._jvm.spark.version
-        if _own_options(options) and version_numbers(version) < _OPTIONS_FROM_THE_START:
+        if _own_options(options) and version_numbers(version) < OPTIONS_FROM_THE_START:
             raise UnsupportedError(
                 f"{self._name}: Spark {version} does not tell system tables the options of a query; write VERSION AS OF "
                 "instead, or name the branch in the table's name"

@@ -1,0 +1,69 @@
+"""Long-lived changelogs of one branch: what is left of snapshots that expired while their changes are still to be read.
+
+``changelog/changelog-<id>`` is the snapshot as it was. Its changelog files are there; of a table that writes none, the files
+that its delta added. What else the snapshot named may be gone. Two hints tell the first and the last id; like those of
+snapshots they are only hints.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+
+from lakebed.errors import LakebedError, NotFoundError
+from lakebed.format.paths import CHANGELOG_PREFIX, id_of
+from lakebed.format.snapshot import Snapshot, snapshot_from_json, snapshot_to_json
+from lakebed.metadata.store import TableStore
+
+
+def changelog_ids(store: TableStore) -> list[int]:
+    """The ids of the long-lived changelogs of a branch, ascending."""
+    found = (id_of(info.name, CHANGELOG_PREFIX) for info in store.storage.list(store.paths.changelogs))
+    return sorted(number for number in found if number is not None)
+
+
+def find_changelog(store: TableStore, number: int) -> Snapshot | None:
+    """One long-lived changelog, ``None`` if it is not there."""
+    path = store.paths.changelog(number)
+    try:
+        return snapshot_from_json(store.storage.read(path), where=path)
+    except NotFoundError:
+        return None
+
+
+def keep_changelogs(store: TableStore, snapshots: Sequence[Snapshot]) -> None:
+    """Keep the changelogs of snapshots that are about to expire, oldest first."""
+    for snapshot in snapshots:
+        store.storage.replace(store.paths.changelog(snapshot.id), snapshot_to_json(snapshot).encode())
+    if snapshots:
+        _write_hint(store, "LATEST", snapshots[-1].id)
+        if not _has_hint(store, "EARLIEST"):
+            _write_hint(store, "EARLIEST", changelog_ids(store)[0])
+
+
+def remove_changelogs(store: TableStore, numbers: Iterable[int]) -> None:
+    """Take long-lived changelogs away, in the order given; hints that would be wrong follow or go."""
+    last = max(changelog_ids(store), default=0)
+    for number in numbers:
+        store.storage.delete(store.paths.changelog(number))
+    left = changelog_ids(store)
+    with contextlib.suppress(LakebedError):
+        if last not in left:
+            store.storage.delete(_hint(store, "LATEST"))
+        if not left:
+            store.storage.delete(_hint(store, "EARLIEST"))
+    if left and _has_hint(store, "EARLIEST"):
+        _write_hint(store, "EARLIEST", left[0])
+
+
+def _hint(store: TableStore, name: str) -> str:
+    return f"{store.paths.changelogs}/{name}"
+
+
+def _has_hint(store: TableStore, name: str) -> bool:
+    return store.storage.exists(_hint(store, name))
+
+
+def _write_hint(store: TableStore, name: str, number: int) -> None:
+    with contextlib.suppress(LakebedError):  # a hint is only a hint
+        store.storage.replace(_hint(store, name), str(number).encode())
