@@ -238,9 +238,7 @@ def test_deletes_survive_every_compaction_of_the_changes(tmp_path: Path, options
     assert days.view(2) == {**expected, 2: "back"}
 
 
-def test_a_mark_that_is_the_only_trace_of_a_delete_becomes_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_mark_that_is_the_only_trace_of_a_delete_becomes_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"deletion-vectors__enabled": True}
     days = new_table(new_lake(tmp_path), **options)
     days.load(1, {1: "a", 2: "b", 3: "c"})

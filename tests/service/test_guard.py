@@ -12,7 +12,7 @@ from tests.service.running import TABLES, sentence
 
 import lakebed
 from lakebed.errors import LakebedError, OptionError
-from lakebed.service import Settings
+from lakebed.service import Settings, create_app
 
 TOKEN = "correct-horse-battery"
 OPEN = ["/", "/healthz", "/api/v1/service", "/api/v1/openapi.json"]
@@ -206,3 +206,11 @@ def test_settings_that_contradict_each_other(tmp_path: Path) -> None:
     for bad in settings:
         with pytest.raises(LakebedError):
             Settings(**bad)
+
+
+def test_the_document_tells_of_the_token(tmp_path: Path) -> None:
+    open_to_all = create_app(Settings(warehouses={"demo": str(tmp_path)})).openapi()
+    assert "securitySchemes" not in open_to_all["components"]
+    guarded = create_app(Settings(warehouses={"demo": str(tmp_path)}, token=TOKEN)).openapi()
+    assert guarded["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
+    assert guarded["security"] == [{"token": []}]

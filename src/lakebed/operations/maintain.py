@@ -25,9 +25,7 @@ from lakebed.options import TableOptions
 _LOG: Final = logging.getLogger("lakebed")
 
 
-def after_commit(
-    store: TableStore, expire_old_partitions: Callable[[TableStore], object] = expire_partitions
-) -> None:
+def after_commit(store: TableStore, expire_old_partitions: Callable[[TableStore], object] = expire_partitions) -> None:
     """Clean up after a commit to this branch, unless the table is ``write-only``. Never raises."""
     try:
         options = TableOptions(store.schema().options)

@@ -41,7 +41,7 @@ function form(page, asked) {
         go(page.link("rows", { ...values, limit: String(values.limit ?? "") === "50" ? "" : values.limit }));
       },
     },
-    field("As of", { id: "version", name: "version", value: asked.version, placeholder: "latest; snapshot or tag" }),
+    field("As of", { id: "version", name: "version", value: asked.version, placeholder: "snapshot or tag" }),
     field("Columns", {
       id: "columns",
       name: "columns",
