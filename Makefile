@@ -84,6 +84,8 @@ bench: $(VENV)/.dev java
 	.venv-bench/bin/python -m bench.manifests
 	.venv-bench/bin/python -m bench.history
 	.venv-bench/bin/python -m bench.dynamic_buckets
+	$(BIN)/python -m bench.chain
+	$(BIN)/python -m bench.service
 	$(BIN)/python -m bench.spark_write
 	$(BIN)/python -m bench.spark_read --repeats 7
 	$(BIN)/python -m bench.streaming

@@ -96,6 +96,16 @@ def test_deletes_and_overwrites_touch_their_own_branch_only(lake: lakebed.Lake) 
     assert rows(both.scan()) == [("a", 1, "main"), ("c", 1, "dev")]
 
 
+def test_rescaling_touches_its_own_branch_only(lake: lakebed.Lake) -> None:
+    table = branched(lake, primary_key=("dt", "id"), options={"bucket": "1"})
+    table.write([row("a", 1, "main")])
+    table.branch("dev").write([row("a", 2, "dev"), row("b", 3, "dev")])
+    both = lake.table("db.t", options={"scan.fallback-branch": "dev"})
+    assert both.rescale(2) is not None
+    assert rows(both.scan()) == [("a", 1, "main"), ("b", 3, "dev")]
+    assert rows(table.scan()) == [("a", 1, "main")]
+
+
 def test_a_fallback_must_be_there_and_have_the_same_columns(lake: lakebed.Lake) -> None:
     table = branched(lake)
     with pytest.raises(NotFoundError, match="no branch 'dve'"):

@@ -321,6 +321,11 @@ class Table(History, Maintenance, Chained):
         ``None`` for a table without snapshots.
         """
         schema = self._checked_schema(writing=True)
+        if role_of(self._store) is Role.MAIN:
+            raise UnsupportedError(
+                f"table {self.name} is a chain table, and statistics of main would leave out what its branches hold; analyze "
+                "those by their own names"
+            )
         chosen = columns_to_analyze(schema, columns, where=f"table {self.name}")
         if chosen and not scan:
             raise OptionError("columns are analyzed by reading them; leave out columns= or scan=False")
@@ -347,9 +352,13 @@ class Table(History, Maintenance, Chained):
         latest = self.latest_snapshot()
         if latest is None:
             return None
-        scan = Scan(self._store, columns=None, where=node, snapshot=latest, schema=schema)
+        own = BranchRead(self._store, schema, latest, schema.fields, node)
         session = spark or self._spark
-        rows = scan.to_batches() if session is None else scan.to_spark(session)
+        rows: Any = pa.RecordBatchReader.from_batches(schema.arrow_schema, own.batches())
+        if session is not None:
+            from lakebed.spark.read import to_spark  # noqa: PLC0415 - Spark is optional
+
+            rows = to_spark(session, [own])
         run = partial(rescale, self._store, latest, rows, wanted, Identity.of(schema), engine=_engine_of(session))
         return self._by_the_rules(lambda guard: run(guard=guard), same_rows=True)
 

@@ -566,6 +566,8 @@ def test_rows_of_main_cannot_be_changed(chain: ChainFixture) -> None:
     filled(chain)
     with pytest.raises(UnsupportedError, match=r"write changes and deletes of rows to db\.t\$branch_delta"):
         chain.main.delete("k = 1")
+    with pytest.raises(UnsupportedError, match="statistics of main would leave out"):
+        chain.main.analyze()
     chain.delta.delete("k = 2 AND dt = '20250102'")
     assert pairs(chain, "dt = '20250102'") == [(1, "a", "20250102"), (3, "c", "20250102"), (4, "d", "20250102")]
 

@@ -321,6 +321,31 @@ def test_what_each_kind_of_table_tells(lake: lakebed.Lake) -> None:
     assert told["lookup"] == told["full-compaction"] == made
 
 
+@pytest.mark.parametrize("kind", ["lookup", "full-compaction"])
+def test_the_state_leaves_out_what_the_changelog_is_going_to_tell(lake: lakebed.Lake, kind: str) -> None:
+    table = make(lake, kind, {"write-only": "true"})
+    put(table, (1, "a"), (2, "a"))
+    table.compact(full=True)
+    put(table, (1, "b"), (3, "b"))
+    stream = stream_of(table)
+    state, end = drained(stream, begin(table))
+    assert sorted(itertools.chain(*state)) == [("+I", 1, "a"), ("+I", 2, "a")]
+    table.compact(full=True)
+    told, _ = drained(stream, end)
+    assert sorted(itertools.chain(*told)) == [("+I", 3, "b"), ("+U", 1, "b"), ("-U", 1, "a")]
+
+
+def test_the_state_has_what_readers_do_not_see_yet_where_nothing_else_will_tell_it(lake: lakebed.Lake) -> None:
+    table = make(lake, "vectors uncompacted")
+    put(table, (1, "a"), (2, "a"))
+    table.compact(full=True)
+    put(table, (1, "b"), gone=(2,))
+    state, end = drained(stream_of(table), begin(table), ONE_BY_ONE)
+    assert replayed(list(itertools.chain(*state))) == [(1, "b")]
+    table.compact(full=True)
+    assert list(itertools.chain(*drained(stream_of(table), end)[0])) == []
+
+
 def test_without_kinds_only_what_is_there_now_is_told(lake: lakebed.Lake) -> None:
     table = make(lake, "lookup")
     put(table, (1, "a"), (2, "a"))
@@ -350,6 +375,7 @@ def test_conditions_and_limits_count_what_is_read(lake: lakebed.Lake) -> None:
     found, end = drained(stream, begin(table), ONE_BY_ONE)
     assert sorted(itertools.chain(*found)) == [("+I", 1, "a"), ("+I", 4, "a")]
     assert all(len(batch) <= 1 for batch in found)
+    assert [len(batch.part.entries) for batch in stream.read(begin(table), Position(7))] == [2], "others are not opened"
     assert end == Position(7)
     found, _ = drained(stream, Position(1), Limits(snapshots=1))
     assert [("+I", 1, "a")] in found

@@ -141,9 +141,9 @@ def test_pieces_of_a_large_merge_come_in_key_order(lake: lakebed.Lake, monkeypat
     pieces = []
     original = KeyedReader.merge_pieces
 
-    def spy(self: KeyedReader, *arguments: Any) -> Any:
+    def spy(self: KeyedReader, *arguments: Any, **more: Any) -> Any:
         small = keyed_read.KeyedReader(self.store, self.schema, self.columns, deleted=self.deleted, budget=1)
-        for piece in original(small, *arguments):
+        for piece in original(small, *arguments, **more):
             pieces.append(len(piece.rows))
             yield piece
 
@@ -438,9 +438,9 @@ def test_a_compaction_that_fails_leaves_nothing(lake: lakebed.Lake, monkeypatch:
     original = KeyedReader.merge_pieces
     calls = []
 
-    def failing(self: KeyedReader, *arguments: Any) -> Any:
+    def failing(self: KeyedReader, *arguments: Any, **more: Any) -> Any:
         calls.append(1)
-        yield from original(self, *arguments)
+        yield from original(self, *arguments, **more)
         if len(calls) == 3:
             raise pa.ArrowInvalid("made to fail")
 

@@ -149,6 +149,10 @@ def test_each_batch_function_by_itself(spark: Any, lake: Lake) -> None:
     replace(spark.range(2), 2)
     replace(spark.range(5), 2)
     assert made.scan().count() == 2
+    near = lakebed.stream_to(made, commit_user="me", on_driver=True)
+    near(batch, 3)
+    near(batch, 3)
+    assert made.scan().count() == 2 + 3
     with pytest.raises(OptionError, match="name it: stream_to"):
         lakebed.stream_to(made)(batch, 0)
     with pytest.raises(OptionError, match="leave row_kind out"):

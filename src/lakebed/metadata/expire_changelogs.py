@@ -82,8 +82,9 @@ def first_changelog_kept(
 
 def changelogs_to_expire(store: TableStore, options: TableOptions, now_millis: int) -> GoingChangelogs | None:
     """What goes now, ``None`` if nothing does."""
-    ids, latest = changelog_ids(store), store.snapshots.latest_id()
-    if not ids or latest is None:
+    ids = changelog_ids(store)
+    latest = store.snapshots.latest_id() if ids else None  # most tables have none, and every commit comes by
+    if latest is None:
         return None
 
     def time_of(number: int) -> int | None:

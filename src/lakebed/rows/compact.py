@@ -141,13 +141,13 @@ class Compactor:
         return replace(self.options, num_levels=max(self.options.num_levels, *(file.level + 1 for file in files)))
 
     @cached_property
-    def _rules(self) -> ChangelogRules:
+    def rules(self) -> ChangelogRules:
         return ChangelogRules.of(self.layout.schema)
 
     def _before(self, work: BucketWork) -> Before | None:
         """What counts as there before, for the changelog of a bucket; ``None`` if there is none."""
         max_level = self._options(work.files).max_level
-        return self._rules.before(work.unit.output_level, max_level) if work.changelog else None
+        return self.rules.before(work.unit.output_level, max_level) if work.changelog else None
 
     def _is_logged(self, work: BucketWork, unlogged: AbstractSet[str]) -> bool:
         before = self._before(work)
@@ -324,7 +324,7 @@ class _BucketRun:
                 known = self.marks.get(name)
                 self.marks[name] = positions if known is None else np.union1d(known, positions)
             if before is not None:
-                self._changelog.write(changes(piece, self.compactor._rules))  # noqa: SLF001 - the two are one
+                self._changelog.write(changes(piece, self.compactor.rules))
             order = order_by_key([piece.rows[name] for name in keys])
             yield piece.rows.take(pa.array(order.rows))
 
