@@ -64,6 +64,21 @@ def test_a_repeated_commit_is_made_once(lake: lakebed.Lake) -> None:
     assert current(table) == {1: 1, 2: 2}
 
 
+def test_a_repeated_commit_shows_rows_that_a_crash_left_unseen(
+    lake: lakebed.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers skip level 0 here, and whoever committed died before the compaction."""
+    table = keyed(lake, options={**BUSY, **VECTORS})
+    rows = typed(table, pairs({1: 1}))
+    with monkeypatch.context() as dying:
+        dying.setattr(write_operation, "compact_after_write", lambda *_, **__: None)
+        table.write(rows, commit_user="me", commit_identifier=1)
+    assert current(table) == {}
+    table.write(rows, commit_user="me", commit_identifier=1)
+    assert current(table) == {1: 1}
+    assert kinds(table) == ["APPEND", "COMPACT"]
+
+
 @pytest.mark.parametrize("options", [{}, VECTORS, {"sequence.field": "v"}], ids=str)
 def test_deleted_rows_are_gone(lake: lakebed.Lake, options: dict[str, str]) -> None:
     table = keyed(lake, options={**BUSY, **options})

@@ -22,7 +22,7 @@ from lakebed.metadata.scan import partition_mask
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compaction_options
 from lakebed.operations.engine import IN_PROCESS, Engine
-from lakebed.operations.write import Guard, Identity, NewFiles, unguarded, write_files
+from lakebed.operations.write import Guard, Identity, NewFiles, finish_committed, unguarded, write_files
 from lakebed.options import TableOptions
 
 
@@ -40,6 +40,7 @@ def overwrite(
     if who.identifier != BATCH_IDENTIFIER:
         done = find_committed(store, who.user, who.identifier, CommitKind.OVERWRITE)
         if done is not None:
+            finish_committed(store, done, engine, changelog=False)
             return done
     make = replacing(store, partition, who, dynamic=dynamic)
     return write_files(store, data, make, changelog=False, replaces=True, engine=engine, guard=guard)

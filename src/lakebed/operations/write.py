@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from lakebed.buckets.dynamic import has_dynamic_buckets
 from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, DataError, LakebedError, OptionError
+from lakebed.format.manifest import ADD
 from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from lakebed.metadata.commit import Change, Commit, append, commit, find_committed
@@ -30,7 +31,17 @@ from lakebed.operations.sequences import next_sequences
 from lakebed.options import TableOptions
 from lakebed.rows.write import continue_sequences
 
-__all__ = ["Guard", "Identity", "NewFiles", "compact_after_write", "numbered", "unguarded", "write", "write_files"]
+__all__ = [
+    "Guard",
+    "Identity",
+    "NewFiles",
+    "compact_after_write",
+    "finish_committed",
+    "numbered",
+    "unguarded",
+    "write",
+    "write_files",
+]
 
 Guard: TypeAlias = Callable[[Commit], Commit]
 """Makes a commit keep to the rules of a table of some kind, by looking at what it is about to do."""
@@ -75,6 +86,7 @@ def write(
         # Looked up before writing too, so that a repeated call writes no files that nobody would refer to.
         done = find_committed(store, who.user, who.identifier, CommitKind.APPEND)
         if done is not None:
+            finish_committed(store, done, engine)
             return done
 
     def make(files: NewFiles) -> Commit:
@@ -119,6 +131,14 @@ def write_files(
     if made is not None and schema.primary_keys:
         compact_after_write(store, schema, files.data, engine, changelog=changelog)
     return made
+
+
+def finish_committed(store: TableStore, done: Snapshot, engine: Engine = IN_PROCESS, *, changelog: bool = True) -> None:
+    """What follows a write that was committed before: whoever made it may have died before its rows could be seen."""
+    schema = store.schema()
+    if schema.primary_keys and must_follow(schema):
+        entries = store.manifests.read_entries(store.manifests.read_list(done.delta_manifest_list))
+        compact_after_write(store, schema, entries.filter(pc.equal(entries["kind"], ADD)), engine, changelog=changelog)
 
 
 def numbered(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.Table:

@@ -34,7 +34,7 @@ from lakebed.metadata.store import TableStore
 from lakebed.operations.incremental import Part
 from lakebed.operations.overwrite import replacing
 from lakebed.operations.table_checks import check_keyed
-from lakebed.operations.write import Identity, NewFiles, compact_after_write, numbered
+from lakebed.operations.write import Identity, NewFiles, compact_after_write, finish_committed, numbered
 from lakebed.options import TableOptions, check_existing
 from lakebed.rows.conform import conform
 from lakebed.rows.data_file import FileLayout
@@ -229,6 +229,10 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
             # Spark would take the write for failed and abort it, so nothing may be raised from here on.
             with contextlib.suppress(CommitOutcomeUnknownError):
                 compact_after_write(self._store, schema, files.data, changelog=not self._mode.overwrite)
+
+    def finish(self, done: Snapshot) -> None:
+        """Do what follows a commit that was made before."""
+        finish_committed(self._store, done, changelog=not self._mode.overwrite)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the files that the tasks wrote, unless the commit did become visible."""

@@ -65,8 +65,9 @@ class TableStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
             writer, written = self._writer(messages, batchId)
             if writer is None:
                 return
-            if writer.committed() is not None:
+            if (done := writer.committed()) is not None:
                 writer.remove(written)
+                writer.finish(done)
                 return
             writer.commit(written)
             after_commit(self._store, expire_old_partitions)
