@@ -9,6 +9,8 @@ SOURCES := src tests bench examples
 # The longest files first, so that both workers have something to do until the end.
 LONG := tests/faults tests/test_maintenance_state_machine.py tests/races
 ON_SPARK := tests/spark tests/sql tests/spark_cluster
+# Kills drivers and workers of streams again and again.
+KILLS := tests/spark/test_stream_kills.py
 APART := $(ON_SPARK) tests/interop tests/dashboard
 
 .PHONY: help setup demo test cluster sql dashboard lint format interop bench soak java browser clean
@@ -61,10 +63,10 @@ format: $(VENV)/.dev
 
 test: lint java
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(LONG) src tests $(addprefix --ignore=,$(APART))
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark --ignore=$(KILLS)
 
 cluster: $(VENV)/.dev java
-	$(BIN)/python -m pytest tests/spark_cluster
+	$(BIN)/python -m pytest tests/spark_cluster $(KILLS)
 
 sql: $(VENV)/.dev java
 	$(BIN)/python -m pytest -n 2 --dist load tests/sql
