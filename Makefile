@@ -66,7 +66,8 @@ test: lint java
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark --ignore=$(KILLS)
 
 cluster: $(VENV)/.dev java
-	$(BIN)/python -m pytest tests/spark_cluster $(KILLS)
+	$(BIN)/python -m pytest tests/spark_cluster
+	$(BIN)/python -m pytest $(KILLS)
 
 sql: $(VENV)/.dev java
 	$(BIN)/python -m pytest -n 2 --dist load tests/sql
@@ -95,7 +96,7 @@ bench: $(VENV)/.dev java
 soak: $(VENV)/.dev
 	LAKEBED_RACE_ROUNDS=20 LAKEBED_RACE_SECONDS=60 LAKEBED_FAULTS=all LAKEBED_KILLS=400 $(BIN)/python -m pytest tests/races tests/faults
 	LAKEBED_HISTORIES=20 $(BIN)/python -m pytest tests/test_maintenance_state_machine.py
-	LAKEBED_STREAM_BATCHES=50 LAKEBED_STREAM_KILLS=20 $(BIN)/python -m pytest tests/spark/test_stream_kills.py
+	LAKEBED_STREAM_BATCHES=50 LAKEBED_STREAM_KILLS=20 $(BIN)/python -m pytest $(KILLS)
 
 clean:
 	rm -rf $(VENV) .venv-bench .interop demo-warehouse .mypy_cache .ruff_cache .pytest_cache .hypothesis
