@@ -11,6 +11,8 @@ LONG := tests/faults tests/test_maintenance_state_machine.py tests/races
 ON_SPARK := tests/spark tests/sql tests/spark_cluster
 # Kills drivers and workers of streams again and again.
 KILLS := tests/spark/test_stream_kills.py
+# Measures time, so nothing else may run beside it.
+COSTS := tests/sql/test_cost.py
 APART := $(ON_SPARK) tests/interop tests/dashboard
 
 .PHONY: help setup demo test cluster sql dashboard lint format interop bench soak java browser clean
@@ -70,7 +72,8 @@ cluster: $(VENV)/.dev java
 	$(BIN)/python -m pytest $(KILLS)
 
 sql: $(VENV)/.dev java
-	$(BIN)/python -m pytest -n 2 --dist load tests/sql
+	$(BIN)/python -m pytest -n 2 --dist load tests/sql --ignore=$(COSTS)
+	$(BIN)/python -m pytest $(COSTS)
 
 dashboard: $(VENV)/.dev browser
 	$(BIN)/python -m pytest tests/dashboard
