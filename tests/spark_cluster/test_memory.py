@@ -18,9 +18,9 @@ from lakebed import Lake
 MIB = 1024 * 1024
 BUDGET = 32 * MIB
 ROWS = 1_700_000  # of about 80 bytes in memory
-# In MiB. Seen were 375, 375, 360 and 535, and 645, 650, 625 and 790 without a budget: the interpreter with its libraries takes
-# 140, and Arrow's allocator holds on to what is freed.
-LIMITS = {"first write": 500, "second write": 500, "merged read": 500, "compaction": 660}
+# In MiB, above what the workers of the cluster hold before. Seen were 300 to 360, 300 to 330, 290 to 370 and 440 to 530; without a
+# budget 570, 565, 490 and 650. Arrow's allocator holds on to what is freed.
+LIMITS = {"first write": 450, "second write": 450, "merged read": 430, "compaction": 590}
 
 
 class Peaks:
@@ -104,4 +104,4 @@ def test_a_bucket_four_times_larger_than_the_budget(local_cluster: Cluster, lake
     assert table.scan().count() == ROWS
     told = ", ".join(f"{what} {bytes_ // MIB} MiB" for what, bytes_ in peaks.items())
     print(told)
-    assert all(peaks[what] < limit * MIB for what, limit in LIMITS.items()), told
+    assert all(peaks[what] - peaks["idle"] < limit * MIB for what, limit in LIMITS.items()), told

@@ -50,7 +50,9 @@ Place: TypeAlias = "Callable[[pa.Table, int], Places]"
 Work: TypeAlias = "Callable[[Iterator[Block]], Iterable[pa.Table]]"
 
 BLOCK_BYTES: Final = 64 * 1024
-"""Rows of a block; where Spark shuffles them it hands over a thousand blocks at a time."""
+"""Rows of a block, at most."""
+HANDED_BLOCKS: Final = 1024
+"""Where Spark shuffles blocks, it hands over so many at a time, which all have to be in memory."""
 ORDER: Final = "__lakebed_order"
 
 WINDOW_BYTES: Final = 32 * 1024 * 1024
@@ -99,17 +101,21 @@ def _in_order(blocks: Sequence[Block]) -> pa.Table:
 # -------------------------------------------------------------------------------------------- blocks that Spark shuffles
 
 
-def to_owners(frame: DataFrame, place: Place, partitions: int, work: Work | None = None) -> DataFrame:
+def to_owners(
+    frame: DataFrame, place: Place, partitions: int, work: Work | None = None, *, budget: int | None = None
+) -> DataFrame:
     """Blocks of the frame's rows, those of a place in one task; ``partitions`` is how many Spark makes.
 
-    With ``work`` the frame is one of blocks already, and tables made of them go through it first.
+    With ``work`` the frame is one of blocks already, and tables made of them go through it first. What either side holds
+    at a time is in proportion to a ``budget`` in bytes.
     """
-    return map_in_arrow(frame, _Sender(place, tuple(_numbers_of(partitions)), work), SENT).repartition("place")
+    kernel = _Sender(place, tuple(_numbers_of(partitions)), work, budget)
+    return map_in_arrow(frame, kernel, SENT).repartition("place")
 
 
 def sender(place: Place, partitions: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The kernel that makes blocks (columns :data:`SENT`) of rows, for a shuffle by place into so many partitions."""
-    return _Sender(place, tuple(_numbers_of(partitions)), None)
+    return _Sender(place, tuple(_numbers_of(partitions)), None, None)
 
 
 def received(batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
@@ -132,11 +138,15 @@ class _Sender:
     place: Place
     numbers: tuple[int, ...]
     work: Work | None
+    budget: int | None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for window, first in _windows(batches) if self.work is None else _numbered(self.work(received(batches))):
+        half = WINDOW_BYTES * 2 if self.budget is None else self.budget // 2
+        most, block = min(WINDOW_BYTES, half), min(BLOCK_BYTES, max(1, half // HANDED_BLOCKS))
+        windows = _windows(batches, most) if self.work is None else _numbered(self.work(received(batches)))
+        for window, first in windows:
             sink = pa.BufferOutputStream()
-            made = _blocks(window, first, self.place(window, len(self.numbers)), sink)
+            made = _blocks(window, first, self.place(window, len(self.numbers)), sink, block)
             offsets = pa.py_buffer(np.array([0, *made.ends], np.int32))
             columns = [
                 pa.array([self.numbers[place] for place in made.places], pa.int32()),
@@ -206,7 +216,7 @@ class Leaver:
     folder: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> LeftBlocks | None:
-        return self.leave(_windows(batches))
+        return self.leave(_windows(batches, WINDOW_BYTES))
 
     def leave(self, windows: Iterable[tuple[pa.Table, int]]) -> LeftBlocks | None:
         """Leave tables, each with the number of its first row."""
@@ -214,7 +224,7 @@ class Leaver:
         made: list[_Blocks] = []
         with pa.OSFile(file, "wb") as sink:
             for window, first in windows:
-                made.append(_blocks(window, first, self.place(window, self.places), sink))
+                made.append(_blocks(window, first, self.place(window, self.places), sink, BLOCK_BYTES))
         if not made:
             return None
         ends = np.array([0, *itertools.chain.from_iterable(blocks.ends for blocks in made)], np.int64)
@@ -299,31 +309,31 @@ def _numbered(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, int]]:
         first += len(table)
 
 
-def _windows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, int]]:
+def _windows(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[tuple[pa.Table, int]]:
     """Batches together, so that the blocks made of them are not too small, and the number of their first row."""
-    return _numbered(_large(batches))
+    return _numbered(_large(batches, most))
 
 
-def _large(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def _large(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         if len(batch):
             held.append(batch)
             size += batch.nbytes
-        if size >= WINDOW_BYTES:
+        if size >= most:
             yield pa.Table.from_batches(held).combine_chunks()
             held, size = [], 0
     if held:
         yield pa.Table.from_batches(held).combine_chunks()
 
 
-def _blocks(window: pa.Table, first: int, places: Places, sink: pa.NativeFile) -> _Blocks:
+def _blocks(window: pa.Table, first: int, places: Places, sink: pa.NativeFile, most: int) -> _Blocks:
     made = _Blocks([], [], [], window.schema.serialize().to_pybytes())
     groups = group_rows(window, [pa.chunked_array([pa.array(places)])])
     for group, rows in zip(groups, gather(groups), strict=True):
         start = first
-        for batch in rows.to_batches(max_chunksize=max(1, len(rows) * BLOCK_BYTES // max(1, rows.nbytes))):
+        for batch in rows.to_batches(max_chunksize=max(1, len(rows) * most // max(1, rows.nbytes))):
             made.places.append(int(group.values[0]))  # type: ignore[call-overload]
             made.firsts.append(start)
             sink.write(batch.serialize())

@@ -41,6 +41,7 @@ from lakebed.rows.write import AppendWriter
 from lakebed.spark.casts import as_inserted
 from lakebed.spark.dynamic import BUCKET, Assigned, Assigning, BucketOwner, ByAssigner, ByGivenBucket
 from lakebed.spark.exchange import (
+    HANDED_BLOCKS,
     ORDER,
     Block,
     ByBucket,
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _LOCAL_BATCH: Final = 8192
-_SHUFFLED_BATCH: Final = 1024
+_SHUFFLED_BATCH: Final = HANDED_BLOCKS
 """Rows that Spark hands to Python at a time; with a shuffle, blocks come by as many, which must fit into memory too."""
 _ADVISED_BYTES: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 _SHUFFLED_PER_STORED: Final = 2
@@ -156,7 +157,7 @@ def _jobs(frame: DataFrame, schema: TableSchema, task: _WriteTask, folder: str |
     if TableOptions(schema.options).bucket <= 0:
         return _job_without_buckets(frame, schema, task)
     if folder is None:
-        return run_job(to_owners(frame, ByBucket(schema), places), task)
+        return run_job(to_owners(frame, ByBucket(schema), places, budget=task.budget), task)
     left = run_job(frame, Leaver(ByBucket(schema), places, folder)).results
     return run_over(spark, left, task.write_blocks)
 
@@ -168,8 +169,8 @@ def _jobs_with_assigners(frame: DataFrame, task: _WriteTask, places: int, folder
     spread = Spread.of(TableOptions(schema.options), parallelism=parallelism)
     assigning = Assigning(task.store, schema, spread, task.indexed)
     if folder is None:
-        sent = to_owners(frame, ByAssigner(schema, spread), spread.channels)
-        return run_job(to_owners(sent, ByGivenBucket(schema), places, assigning), task)
+        sent = to_owners(frame, ByAssigner(schema, spread), spread.channels, budget=task.budget)
+        return run_job(to_owners(sent, ByGivenBucket(schema), places, assigning, budget=task.budget), task)
     left = run_job(frame, Leaver(ByAssigner(schema, spread), spread.channels, folder)).results
     assigned = run_over(spark, left, Assigned(assigning, Leaver(ByGivenBucket(schema), places, folder))).results
     return run_over(spark, assigned, task.write_blocks)
