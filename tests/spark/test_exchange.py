@@ -108,9 +108,18 @@ def test_places_are_packed_into_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     limit=st.integers(1, 5000),
     tasks=st.integers(1, 4),
     local=st.booleans(),
+    budget=st.none() | st.integers(1, 3000),
 )
 def test_what_is_sent_is_received(
-    sizes: list[int], window: int, block: int, limit: int, tasks: int, local: bool, bucketed: Any, folder: str
+    sizes: list[int],
+    window: int,
+    block: int,
+    limit: int,
+    tasks: int,
+    local: bool,
+    budget: int | None,
+    bucketed: Any,
+    folder: str,
 ) -> None:
     pick = np.random.default_rng(sum(sizes))
     batches = []
@@ -127,9 +136,8 @@ def test_what_is_sent_is_received(
             left = exchange.Leaver(exchange.ByBucket(bucketed), 5, folder)(iter(batches))
             packs: Any = exchange.packed([left] if left else [], tasks)
         else:
-            sent = list(
-                exchange._Sender(exchange.ByBucket(bucketed), tuple(exchange._numbers_of(5)), None)(iter(batches))
-            )
+            sender = exchange._Sender(exchange.ByBucket(bucketed), tuple(exchange._numbers_of(5)), None, budget)
+            sent = list(sender(iter(batches)))
             packs = [[exchange.received(sent)]]
     tables = [table for pack in packs for table in exchange.joined(itertools.chain(*pack), limit)]
     got = [row for table in tables for row in table.to_pylist()]
