@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -84,6 +85,18 @@ def test_texts_around_the_packed_length(size: int) -> None:
     texts = ["b" * size, "a" * size, "a" * (size - 1), "a" * (size - 1) + "\0", ""]
     order = order_by_key([pa.array(texts)])
     assert [texts[i] for i in order.rows] == sorted(texts)
+
+
+@pytest.mark.parametrize("bits", [1, 8, 16, 17, 32, 33, 48, 63, 64])
+@pytest.mark.parametrize("runs", [1, 10, 1000])
+def test_many_rows_in_any_number_of_runs(bits: int, runs: int) -> None:
+    pick = np.random.default_rng(bits)
+    keys = pick.integers(0, 2**bits, 5000, np.uint64, endpoint=False) if bits < 64 else pick.bytes(40_000)
+    keys = np.frombuffer(keys, np.uint64).view(np.int64) - (2**62 if bits < 64 else 0)
+    keys = np.concatenate([np.sort(run) for run in np.array_split(keys, runs)])
+    order = order_by_key([pa.array(keys)])
+    assert order.rows.tolist() == sorted(range(len(keys)), key=keys.tolist().__getitem__)
+    assert order.starts.tolist() == np.unique(np.sort(keys), return_index=True)[1].tolist()
 
 
 TYPES = (pa.int32(), pa.int64(), pa.string(), pa.int64())

@@ -39,9 +39,9 @@ def check_keyed(schema: TableSchema, where: str) -> None:
 
 
 def check_new_keyed(schema: TableSchema, where: str) -> None:
-    """What must hold of a primary-key table that we make or change; one of somebody else may still be read without it."""
+    """What must hold of the keys of a table that we make or change; one of somebody else may still be read without it."""
     check_keyed(schema, where)
-    _check_changelog(TableOptions(schema.options), where)
+    _check_changelog(schema, where)
     if has_dynamic_buckets(schema) and schema.options.get("bucket-key", "").strip():
         raise OptionError(
             f"{where} has dynamic buckets ('bucket' = -1), which are spread by the whole primary key; leave out 'bucket-key'"
@@ -56,8 +56,14 @@ def check_new_keyed(schema: TableSchema, where: str) -> None:
         raise OptionError(f"{where}: rowkind.field {name!r} is {kind}; it must be a text column with +I, -U, +U or -D")
 
 
-def _check_changelog(options: TableOptions, where: str) -> None:
+def _check_changelog(schema: TableSchema, where: str) -> None:
     """Producers that Paimon has for an engine; what it refuses, no other reader would understand."""
+    options = TableOptions(schema.options)
+    if not schema.primary_keys and options.changelog_producer != "none":
+        raise OptionError(
+            f"{where} has no primary key, so its rows are only ever added and 'changelog-producer' = "
+            f"{options.changelog_producer} has nothing to tell; leave the option out, or give the table a primary key"
+        )
     if options.changelog_producer == "full-compaction" and (
         options.deletion_vectors_enabled or options.get("merge-engine") == "first-row"
     ):
