@@ -94,7 +94,7 @@ bench: $(VENV)/.dev java
 	$(BIN)/python -m bench.service
 	$(BIN)/python -m bench.spark_write
 	$(BIN)/python -m bench.spark_read --repeats 7
-	$(BIN)/python -m bench.streaming
+	.venv-bench/bin/python -m bench.streaming
 
 soak: $(VENV)/.dev
 	LAKEBED_RACE_ROUNDS=20 LAKEBED_RACE_SECONDS=60 LAKEBED_FAULTS=all LAKEBED_KILLS=400 $(BIN)/python -m pytest tests/races tests/faults

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prepares what the benchmark runs in: .venv-bench (lakebed, deltalake, pyiceberg) and a venv for pypaimon. Both are
+# Prepares what the benchmark runs in: .venv-bench (lakebed, deltalake, pyiceberg, pyspark) and a venv for pypaimon. Both are
 # git-ignored. Idempotent: a venv is rebuilt only when its requirements file changed. The interop tests' pypaimon venv
 # serves as well, so it is used when it is there.
 set -euo pipefail

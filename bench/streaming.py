@@ -3,7 +3,7 @@
 *Sustained*: a folder of Parquet files, one per batch, is read by ``readStream`` and written by each sink as fast as it goes; rows per
 second from the start of the query to its end. *Delay*: a query is idle, a file appears, and the time is taken until its rows can
 be read from the sink. Sinks take turns in one session; what counts are ratios. Delta is the deltalake package's writer in
-``foreachBatch``, with exactly-once left to the user. Two cores.
+``foreachBatch``, with exactly-once left to the user; it takes part where the package is installed, as in ``.venv-bench``. Two cores.
 """
 
 from __future__ import annotations
@@ -25,6 +25,11 @@ import pyarrow.parquet as pq
 
 import lakebed
 from lakebed.spark.session import get_session, prepare_workers
+
+try:
+    import deltalake as delta
+except ImportError:
+    delta = None
 
 CORES = 2
 PROBES = 8
@@ -49,17 +54,6 @@ def rows_of(number: int, count: int) -> pa.Table:
             "amount": pick.random(count),
         }
     )
-
-
-def deltalake() -> Any:
-    """The deltalake package, from the environment of the other benchmarks if this one lacks it; ``None`` without it."""
-    other = Path(".venv-bench/lib") / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
-    sys.path.append(str(other.resolve()))
-    try:
-        import deltalake as found
-    except ImportError:
-        return None
-    return found
 
 
 def sinks(lake: lakebed.Lake, folder: Path, run: str) -> list[Sink]:
@@ -89,21 +83,22 @@ def sinks(lake: lakebed.Lake, folder: Path, run: str) -> list[Sink]:
         Sink("lakebed, on the driver", by_function(near, on_driver=True), counted(near)),
         Sink("lakebed, upsert", by_function(keyed), counted(keyed)),
     ]
-    delta = deltalake()
-    if delta is not None:
-        place = f"{folder}/delta{run}"
+    return [*found, delta_sink(f"{folder}/delta{run}")] if delta is not None else found
 
-        def write(frame: Any, _: int) -> None:
-            delta.write_deltalake(place, frame.toArrow(), mode="append")
 
-        def to_delta(stream: Any, checkpoint: str) -> Any:
-            return stream.foreachBatch(write).option("checkpointLocation", checkpoint)
+def delta_sink(place: str) -> Sink:
+    """The writer of the deltalake package, a batch at a time."""
 
-        def rows() -> int:
-            return int(delta.DeltaTable(place).count()) if delta.DeltaTable.is_deltatable(place) else 0
+    def write(frame: Any, _: int) -> None:
+        delta.write_deltalake(place, frame.toArrow(), mode="append")
 
-        found.append(Sink("delta, foreachBatch", to_delta, rows))
-    return found
+    def to_delta(stream: Any, checkpoint: str) -> Any:
+        return stream.foreachBatch(write).option("checkpointLocation", checkpoint)
+
+    def rows() -> int:
+        return int(delta.DeltaTable(place).count()) if delta.DeltaTable.is_deltatable(place) else 0
+
+    return Sink("delta, foreachBatch", to_delta, rows)
 
 
 def _files_in(folder: str) -> int:

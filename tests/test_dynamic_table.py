@@ -77,6 +77,16 @@ def test_options_of_dynamic_buckets(lake: Lake, options: dict[str, str], wanted:
     check_index(table)
 
 
+def test_the_most_buckets_are_those_of_a_partition(lake: Lake) -> None:
+    """Not of the table: a partition that comes later has as many."""
+    table = dynamic(lake, {"dynamic-bucket.max-buckets": "2"})
+    table.write(rows(range(16), "a"))
+    table.write(pa.concat_tables([rows(range(16), "b", 1), rows(range(14, 20), "b")]))
+    assert numbers(table) == [10, 10]
+    assert numbers(table, 1) == [8, 8]
+    check_index(table)
+
+
 def test_growth_by_size_goes_by_the_files_that_are_there(lake: Lake) -> None:
     table = dynamic(lake, target=1000)
     table.write(rows(range(40), "a"))

@@ -9,12 +9,13 @@ import pyarrow as pa
 
 from lakebed.chain.compact import Asked, ChainCompaction, ChainPolicy, compact_chain
 from lakebed.chain.convert import disable_chain, enable_chain, is_half_way
-from lakebed.chain.layout import ChainTable, Link
+from lakebed.chain.drops import live_partitions
+from lakebed.chain.layout import ChainTable, Role, branch_names, role_of
 from lakebed.chain.lineage import ChainState
 from lakebed.chain.moment import Moment
 from lakebed.chain.plan import View
 from lakebed.chain.read import read_views
-from lakebed.errors import OptionError
+from lakebed.errors import OptionError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema import TableSchema
@@ -63,9 +64,7 @@ class Chained:
         if partition is None and where is None and policy is None:
             raise OptionError("say which partitions are to be built: partition=, where= or policy=")
         node = _condition(schema, partition, where)
-        asked = Asked(
-            lambda link: _matches(link, node, schema), None if policy is None else ChainPolicy.of(policy), overwrite
-        )
+        asked = Asked(node, None if policy is None else ChainPolicy.of(policy), overwrite)
         session = spark or self._spark
         done = compact_chain(chain, asked, _reader(chain, session), dry_run=dry_run, engine=_engine(session))
         if done.built and not dry_run:
@@ -106,6 +105,21 @@ class Chained:
         self._check_main()
         disable_chain(self._chain(), lambda changes: self.alter(*changes), dry_run=dry_run)
 
+    def _check_shows_only_own(self, node: pred.Node) -> None:
+        """Refuse to take partitions away from main of a chain table that only its branches have."""
+        names = branch_names(self._store.schema()) if role_of(self._store) is Role.MAIN else None
+        if names is None:
+            return
+        for name in (name for name in names if name in self._store.branch_names()):
+            branch = self._store.on_branch(name)
+            found = pa.table({"partition": live_partitions(branch, branch.snapshots.latest())})
+            mask = partition_mask(found, node, branch.schema())
+            if len(found) and (mask is None or mask.any()):
+                raise UnsupportedError(
+                    f"table {self._store.name} is a chain table, and main only shows what its branches hold: drop partitions "
+                    f"of {self._store.name}$branch_{names[1]} or of {self._store.name}$branch_{names[0]}"
+                )
+
     def _chain(self) -> ChainTable:
         chain = ChainTable.of(self._store.on_branch(MAIN_BRANCH))
         if chain is None:
@@ -128,11 +142,6 @@ def _condition(schema: TableSchema, partition: Partition | Sequence[Partition] |
             raise OptionError("partition= must name values of partition columns, such as {'date': '20250729'}")
         parts.append(pred.disjunction(partition_predicate(schema, spec) for spec in specs))
     return pred.conjunction(parts)
-
-
-def _matches(link: Link, node: pred.Node, schema: TableSchema) -> bool:
-    mask = partition_mask(pa.table({"partition": pa.array([link.encoded], pa.binary())}), node, schema)
-    return mask is None or bool(mask[0])
 
 
 def _reader(chain: ChainTable, spark: SparkSession | None) -> Callable[[ChainState, Sequence[View]], Any]:

@@ -292,9 +292,9 @@ class Lake:
             comment=comment,
             time_millis=time.time_ns() // 1_000_000,
         )
+        check_chain(made, f"table {parsed}")  # before buckets: of a missing primary key it can say more
         check_buckets(made, f"table {parsed}")
         check_new_keyed(made, f"table {parsed}")
-        check_chain(made, f"table {parsed}")
         store = self._store(parsed)
         if not store.schemas.ids():
             self._check_nothing_left(store)

@@ -13,7 +13,7 @@ from typing import Any
 
 from lakebed.chain.expire import expire_table_partitions
 from lakebed.chain.verify import check_chain_table
-from lakebed.chain.writes import check_rollback
+from lakebed.chain.writes import check_fast_forward, check_rollback
 from lakebed.errors import OptionError
 from lakebed.format.moments import moment_millis
 from lakebed.format.snapshot import Snapshot
@@ -58,6 +58,7 @@ class Maintenance:
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForward:
         """Make main what a branch is: main's snapshots since the branch's first one go, the branch's take their place."""
+        check_fast_forward(self._store, name)
         return fast_forward(self._store, name, dry_run=dry_run)
 
     def merge_branch(self, name: str) -> Snapshot | None:

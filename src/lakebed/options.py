@@ -557,6 +557,11 @@ class TableOptions:
         named = bool(self.get("scan.fallback-snapshot-branch")) and self.get("scan.fallback-delta-branch") == branch
         return named and bool(self.get("chain-table.enabled"))
 
+    def is_full_branch(self, branch: str) -> bool:
+        """Whether a branch holds the full partitions of a chain table: one without a row is still one to build on."""
+        named = bool(self.get("scan.fallback-delta-branch")) and self.get("scan.fallback-snapshot-branch") == branch
+        return named and bool(self.get("chain-table.enabled"))
+
     @property
     def changelog_producer(self) -> str:
         return self._typed("changelog-producer", str)

@@ -41,6 +41,7 @@ from lakebed.operations.interval import Interval, find_interval, interval_of_opt
 from lakebed.operations.maintain import after_commit
 from lakebed.operations.overwrite import drop as drop_rows
 from lakebed.operations.overwrite import overwrite as overwrite_rows
+from lakebed.operations.overwrite import partition_predicate
 from lakebed.operations.read import BranchRead
 from lakebed.operations.rescale import checked_buckets, rescale
 from lakebed.operations.rewrite import rewrite_files
@@ -275,6 +276,7 @@ class Table(History, Maintenance, Chained):
     def truncate(self) -> Snapshot | None:
         """Delete all rows; earlier snapshots keep theirs. ``None`` if there was nothing to delete."""
         who = Identity.of(self._checked_schema(writing=True))
+        self._check_shows_only_own(pred.TRUE)
         return self._by_the_rules(lambda guard: drop_rows(self._store, None, who, guard))
 
     def drop_partition(self, partition: Mapping[str, Any]) -> Snapshot | None:
@@ -282,7 +284,10 @@ class Table(History, Maintenance, Chained):
         if not partition:
             raise OptionError("name at least one partition column, or use truncate() to delete everything")
         who = Identity.of(self._checked_schema(writing=True))
-        return self._by_the_rules(lambda guard: drop_rows(self._store, partition, who, guard))
+        made = self._by_the_rules(lambda guard: drop_rows(self._store, partition, who, guard))
+        if made is None:
+            self._check_shows_only_own(partition_predicate(self.schema, partition))
+        return made
 
     def compact(
         self,

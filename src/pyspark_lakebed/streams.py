@@ -9,8 +9,9 @@ from lakebed.chain.layout import ChainTable, Role, role_of
 from lakebed.chain.stream import ChainStream
 from lakebed.errors import OptionError, SchemaError, UnsupportedError
 from lakebed.format.schema import TableSchema
-from lakebed.operations.stream import Limits, TableStream, check_streamable
+from lakebed.operations.stream import TableStream, check_streamable
 from lakebed.operations.stream_files import ROW_KIND
+from lakebed.operations.stream_position import Limits
 from lakebed.options import TableOptions
 from lakebed.rows.where import parse_where
 from lakebed.spark.source import WriteMode
@@ -21,12 +22,14 @@ from pyspark_lakebed.tables import (
     STREAM_LIMITS,
     STREAM_STARTS,
     Options,
+    as_arrays,
     check_columns,
     chosen_columns,
     plain_names,
     read_fields,
     stream_table,
     wants_kinds,
+    wants_updates,
     without_kinds,
     writable,
 )
@@ -48,12 +51,15 @@ def make_stream_reader(options: Options, schema: StructType) -> DataSourceStream
         try:
             from lakebed.spark.stream_source import TableStreamReader  # noqa: PLC0415 - not in all versions of Spark
         except ImportError:
-            raise UnsupportedError("streams of Lakebed tables need PySpark 4.2 or newer; batch reads do not") from None
+            from pyspark_lakebed.old_spark import NoStreamReader  # noqa: PLC0415 - see above
+
+            return NoStreamReader()
         return TableStreamReader(partial(_stream, plain_names(options), schema))
 
 
 def _stream(given: dict[str, str], wanted: StructType) -> tuple[TableStream, Limits]:
-    kinds = wants_kinds(given)
+    updates = wants_updates(given)
+    kinds = updates or wants_kinds(given)
     given = without_kinds(given) if kinds else given
     table = stream_table(given)
     store = table._store  # noqa: SLF001 - one product, two packages
@@ -62,24 +68,29 @@ def _stream(given: dict[str, str], wanted: StructType) -> tuple[TableStream, Lim
     if chain is None:
         check_streamable(store, schema)
     columns = wanted[1:] if kinds else wanted
+    if updates and "where" in given:
+        raise UnsupportedError(
+            "a stream of $binlog takes no condition, as rows before and after an update may satisfy it or not; filter the frame"
+        )
     if kinds and TableOptions(schema.options).get(SEQUENCES):
         raise UnsupportedError(f"a stream does not tell sequence numbers; leave option {SEQUENCES!r} out")
     if kinds and (not wanted.names or wanted.names[0] != ROW_KIND.name):
         raise SchemaError(
             f"column {ROW_KIND.name!r} comes first where rows tell their kinds; name it first in the schema"
         )
-    check_columns(columns, {field.name: field for field in schema.fields}, f"table {given['path']}")
+    fields = as_arrays(schema.fields) if updates else schema.fields
+    check_columns(columns, {field.name: field for field in fields}, f"table {given['path']}")
     _check_todays(given, columns, schema)
     text = given.get("where")
     predicate = None if text is None else parse_where(text, schema.fields)
     every = chosen_columns(given) is None and columns.names == list(schema.field_names)
     passes = _new_columns_pass(given)
     if chain is None:
-        stream = TableStream(store, schema, schema.select(columns.names), predicate, kinds, every, passes)
+        stream = TableStream(store, schema, schema.select(columns.names), predicate, kinds, every, passes, updates)
     else:
         own = chain.delta.schema()
         picked = own.select(columns.names)
-        stream = ChainStream(chain.delta, own, picked, predicate, kinds, every, passes, chain=chain)
+        stream = ChainStream(chain.delta, own, picked, predicate, kinds, every, passes, updates, chain=chain)
     return stream, _limits(given, TableOptions(schema.options))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ from pyspark.sql.types import StructType
 
 import lakebed
 from lakebed.errors import NotFoundError, OptionError, SchemaError, unknown_name
-from lakebed.format.types import Field, field_from_arrow
+from lakebed.format.types import Array, Field, field_from_arrow
 from lakebed.lake import Lake
 from lakebed.operations.stream_files import ROW_KIND
 from lakebed.options import TableOptions
@@ -51,6 +52,7 @@ _STREAMING: Final = frozenset({*STREAM_LIMITS, NEW_COLUMNS, CHECKPOINT})
 KINDS: Final = "read.changelog"
 SEQUENCES: Final = "table-read.sequence-number.enabled"
 _AUDIT_LOG: Final = "$audit_log"
+_BINLOG: Final = "$binlog"
 _DATABASE_SUFFIX: Final = ".db"
 
 
@@ -58,8 +60,8 @@ def read_schema(options: Options) -> StructType:
     """The columns that a read with these options gives."""
     with plain_errors():
         given = plain_names(options)
-        if wants_kinds(given):
-            return spark_schema(_fields_with_kinds(without_kinds(given)))
+        if wants_updates(given) or wants_kinds(given):
+            return spark_schema(_fields_with_kinds(without_kinds(given), updates=wants_updates(given)))
         return spark_schema(read_fields(given))
 
 
@@ -73,18 +75,24 @@ def read_fields(options: Options) -> list[Field]:
         return _fields(_scan({name: value for name, value in options.items() if name not in STREAM_STARTS}))
 
 
-def _fields_with_kinds(options: Options) -> list[Field]:
-    """The columns of ``$audit_log``, without reading it: a stream of it is asked for its columns too."""
+def _fields_with_kinds(options: Options, *, updates: bool) -> list[Field]:
+    """The columns of ``$audit_log`` or ``$binlog``, without reading it: a stream of it is asked for its columns too."""
     every = read_fields({name: value for name, value in options.items() if name not in {"columns", "where"}})
     system = [field_from_arrow(ROW_KIND)]
     table = _table(options)
-    if table.schema.primary_keys and TableOptions(table.options).get(SEQUENCES):
+    if updates:
+        every = as_arrays(every)
+    elif table.schema.primary_keys and TableOptions(table.options).get(SEQUENCES):
         system.append(field_from_arrow(pa.field(SEQUENCE_COLUMN, pa.int64())))
     fields = {field.name: field for field in (*system, *every)}
     names = chosen_columns(options) or list(fields)
     for name in names:
         if name not in fields:
-            raise NotFoundError(unknown_name("column", name, fields, where=f"table {options['path']}{_AUDIT_LOG}"))
+            raise NotFoundError(
+                unknown_name(
+                    "column", name, fields, where=f"table {options['path']}{_BINLOG if updates else _AUDIT_LOG}"
+                )
+            )
     return [fields[name] for name in names]
 
 
@@ -96,19 +104,29 @@ def wants_kinds(options: Options) -> bool:
     return asked == "true" or options.get("path", "").endswith(_AUDIT_LOG)
 
 
+def wants_updates(options: Options) -> bool:
+    """Whether updates are asked for as one row each, with arrays of what was before and after."""
+    return options.get("path", "").endswith(_BINLOG)
+
+
+def as_arrays(fields: Iterable[Field]) -> list[Field]:
+    """Columns as ``$binlog`` has them."""
+    return [replace(field, type=Array(field.type)) for field in fields]
+
+
 def without_kinds(options: Options) -> dict[str, str]:
     """The same options for the table itself."""
     plain = {name: value for name, value in options.items() if name != KINDS}
-    return plain | {"path": plain.get("path", "").removesuffix(_AUDIT_LOG)}
+    return plain | {"path": plain.get("path", "").removesuffix(_AUDIT_LOG).removesuffix(_BINLOG)}
 
 
 def make_reader(options: Options, schema: StructType) -> DataSourceReader:
     """A reader of the columns in ``schema``, which must be of the types that they are."""
     with plain_errors():
         given = plain_names(options)
-        if wants_kinds(given):
+        if wants_updates(given) or wants_kinds(given):
             plain = without_kinds(given)
-            given = plain | {"path": plain["path"] + _AUDIT_LOG}
+            given = plain | {"path": plain["path"] + (_BINLOG if wants_updates(given) else _AUDIT_LOG)}
         scan = _scan(given)
         fields = {field.name: field for field in _fields(scan)}
         check_columns(schema, fields, f"table {given['path']}")
@@ -163,7 +181,7 @@ def stream_table(options: Options) -> lakebed.Table:
     _refuse(options, {"scan.tag-name", "scan.version"}, "is for batches; a stream begins with 'scan.snapshot-id'")
     table = open_table(options, _PLACE | _WRITING | _STREAMING | {"columns", "where"})
     if not isinstance(table, lakebed.Table):
-        raise OptionError(f"{table.name} is a system table, which is no stream; only ...$audit_log is")
+        raise OptionError(f"{table.name} is a system table, which is no stream; only ...$audit_log and ...$binlog are")
     return table
 
 

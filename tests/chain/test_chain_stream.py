@@ -13,7 +13,7 @@ from tests.chain.days import Days, date_of, new_lake, new_table
 from lakebed.chain.layout import ChainTable
 from lakebed.chain.stream import ChainStream
 from lakebed.errors import UnsupportedError
-from lakebed.operations.stream import NO_LIMITS, Limits, Position
+from lakebed.operations.stream_position import NO_LIMITS, Limits, Position
 from lakebed.rows.where import parse_where
 
 Row = tuple[Any, ...]

@@ -12,7 +12,7 @@ from tests.metadata.stores import files_below
 
 from lakebed.chain import compact
 from lakebed.chain.compact import ChainPolicy
-from lakebed.errors import CommitConflictError, OptionError, SchemaError
+from lakebed.errors import CommitConflictError, DataError, OptionError, SchemaError
 from lakebed.format.snapshot import CommitKind
 
 
@@ -148,6 +148,20 @@ def test_bad_calls(days: Days) -> None:
     plain = days.lake.create_table("db.plain", "k INT", primary_key=["k"], options={"bucket": 1})
     with pytest.raises(OptionError, match="is no chain table"):
         plain.compact_chain(policy={"depth": 1})
+
+
+def test_a_day_that_has_no_changes_is_told_of(days: Days) -> None:
+    for done in (days.main.compact_chain(partition(9)), days.main.compact_chain(where="date IN ('20250809')")):
+        assert not done
+        assert done.skipped == ((partition(9), "it has no changes of its own to be built of"),)
+    assert days.main.compact_chain(where="date > '20250809'").skipped == ()
+
+
+@pytest.mark.parametrize("date", ["20250x03", "2025-08-03", "20250832"])
+def test_a_day_that_is_no_time_is_refused(days: Days, date: str) -> None:
+    with pytest.raises(DataError, match=date):
+        days.main.compact_chain([partition(3), {"date": date}])
+    assert days.days("snapshot") == [1]
 
 
 def test_a_partition_without_the_group_means_every_group_in_one_commit(tmp_path: Path) -> None:

@@ -58,6 +58,34 @@ def test_single_rows_of_main_are_not_changed(days: Days) -> None:
     assert days.view(1) == {}
 
 
+@pytest.mark.parametrize("branch", ["snapshot", "delta"])
+def test_partitions_that_main_only_shows_are_not_dropped_from_it(days: Days, branch: str) -> None:
+    assert days.main.truncate() is None
+    days.main.branch(branch).write(days.rows(1, {1: "theirs"}), row_kind="op")
+    for drop in (days.main.truncate, lambda: days.main.drop_partition(partition(1))):
+        with pytest.raises(UnsupportedError, match=r"of db\.t\$branch_delta or of db\.t\$branch_snapshot"):
+            drop()
+    assert days.main.drop_partition(partition(2)) is None
+    days.main.write([{"k": 1, "v": "main", "date": "20250801"}])
+    with pytest.raises(UnsupportedError):
+        days.main.truncate()
+    assert days.view(1) == {1: "main"}
+    days.main.drop_partition(partition(1))
+    assert days.view(1) == {1: "theirs"}
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_main_does_not_become_one_of_its_branches(days: Days, dry_run: bool) -> None:
+    days.load(1, {1: "full"})
+    days.change(2, {2: "changed"})
+    for branch in ("snapshot", "delta"):
+        with pytest.raises(OptionError, match=f"branch '{branch}' of chain table db.t cannot become main"):
+            days.main.fast_forward(branch, dry_run=dry_run)
+    assert days.view(2) == {1: "full", 2: "changed"}
+    days.main.create_branch("other").write([{"k": 5, "v": "other", "date": "20250805"}])
+    days.main.fast_forward("other", dry_run=dry_run)
+
+
 # --------------------------------------------------------------------------------------------- overwriting changes
 
 
@@ -262,6 +290,28 @@ def test_deletes_survive_many_small_writes(tmp_path: Path) -> None:
     for key in range(10):
         days.change(2, {key: None, 100 + key: "new"})
     assert sorted(days.view(2)) == [*range(10, 20), *range(100, 110)]
+
+
+@pytest.mark.parametrize("options", [{}, {"deletion-vectors.enabled": True}])
+def test_a_full_partition_of_which_no_row_is_left_stays_an_anchor(tmp_path: Path, options: dict[str, Any]) -> None:
+    """If it went with a compaction, changes that are older than it would come back."""
+    days = new_table(new_lake(tmp_path), **options)
+    days.change(1, {9: "old"})
+    days.load(2, {1: "a", 2: "b"})
+    days.change(3, {3: "c"})
+    days.full.compact(full=True)
+    days.full.delete("date = '20250802'")
+    for _ in range(2):
+        assert (days.view(2), days.view(3)) == ({}, {3: "c"})
+        days.full.compact(full=True)
+    for key in range(8):  # until writes compact on their own
+        days.full.write(days.rows(2, {key: "x"}), row_kind="op")
+        days.full.delete("date = '20250802'")
+    assert (days.view(2), days.view(3)) == ({}, {3: "c"})
+    days.full.write(days.rows(2, {4: "d"}), row_kind="op")
+    days.full.compact(full=True)
+    assert days.view(3) == {3: "c", 4: "d"}
+    assert days.main.verify(deep=True).errors == ()
 
 
 def test_the_full_branch_and_plain_tables_drop_deletes_as_before(days: Days) -> None:

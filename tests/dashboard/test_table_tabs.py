@@ -123,6 +123,18 @@ def test_partitions_are_searched_and_lead_to_their_files(opened: Opened) -> None
     expect(page.locator(".bucket-card")).to_have_count(2)
 
 
+def test_partitions_of_a_chain_lead_to_files_of_the_branch_that_has_them(opened: Opened) -> None:
+    page = opened("t/demo/lab/daily/partitions?search=eu/date=2026100")
+    expect(page.locator(".summary")).to_contain_text("9 partitions")
+    page.get_by_role("link", name="region=eu/date=20261002").click()
+    tab(page, "Files & levels")
+    assert "branch=delta" in page.url
+    expect(page.locator(".bucket-card")).to_have_count(1)
+    page.go_back()
+    page.get_by_role("link", name="region=eu/date=20261001").click()
+    page.wait_for_url("**branch=snapshot**")
+
+
 def test_a_table_without_partitions_says_so(opened: Opened) -> None:
     page = opened("t/demo/shop/events/partitions")
     expect(page.get_by_text("This table has no partitions")).to_be_visible()

@@ -176,6 +176,13 @@ def shown(table: pa.Table) -> list[str]:
     return sorted(map(repr, table.to_pylist()))
 
 
+def read_alike(case: Case, java: Oracle, ours: Ours, warehouse: Path) -> None:
+    for where in asked(case):
+        theirs, mine = java.read(warehouse, "db.t", where), ours.read(warehouse, "db.t", where)
+        assert shown(mine.select(theirs.column_names)) == shown(theirs), where
+        assert len(mine) > 0 or where is not None
+
+
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("writer", ["ours", "java"])
 def test_both_show_the_same_rows(name: str, writer: str, java: Oracle, ours: Ours, tmp_path: Path) -> None:
@@ -183,10 +190,32 @@ def test_both_show_the_same_rows(name: str, writer: str, java: Oracle, ours: Our
     side = java if writer == "java" else ours
     set_up(side, tmp_path, case)
     write(side, tmp_path, case)
-    for where in asked(case):
-        theirs, mine = java.read(tmp_path, "db.t", where), ours.read(tmp_path, "db.t", where)
-        assert shown(mine.select(theirs.column_names)) == shown(theirs), where
-        assert len(mine) > 0 or where is not None
+    read_alike(case, java, ours, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["days", "vectors", "partial updates", "hours of regions"])
+@pytest.mark.parametrize("writer", ["ours", "java"])
+def test_full_partitions_that_we_build(name: str, writer: str, java: Oracle, ours: Ours, tmp_path: Path) -> None:
+    case = CASES[name]()
+    side = java if writer == "java" else ours
+    set_up(side, tmp_path, case)
+    write(side, tmp_path, case)
+    before = shown(java.read(tmp_path, "db.t"))
+    assert ours._table(tmp_path, "db.t").compact_chain(where="dt >= '20250101'")
+    assert shown(java.read(tmp_path, "db.t")) == before
+    read_alike(case, java, ours, tmp_path)
+
+
+@pytest.mark.parametrize("writer", ["ours", "java"])
+def test_overwritten_changes_empty_the_full_partition(writer: str, java: Oracle, ours: Ours, tmp_path: Path) -> None:
+    side = java if writer == "java" else ours
+    case = plain_days().put("delta", "overwrite", ("+I", 5, "anew", 10, "20250105"))
+    set_up(side, tmp_path, case)
+    write(side, tmp_path, case)
+    assert (
+        len(ours.read(tmp_path, "db.t$branch_snapshot", Where([["dt", "equal", "20250105"]], "dt = '20250105'"))) == 0
+    )
+    read_alike(case, java, ours, tmp_path)
 
 
 def test_what_differs_on_purpose(java: Oracle, ours: Ours, tmp_path: Path) -> None:
@@ -198,3 +227,23 @@ def test_what_differs_on_purpose(java: Oracle, ours: Ours, tmp_path: Path) -> No
     assert len(ours.read(tmp_path, "db.t", gap)) == 2
     ours.alter(tmp_path, "db.t", [["set", "chain-table.gap-read", "strict"]])
     assert len(ours.read(tmp_path, "db.t", gap)) == 0
+
+
+@pytest.mark.parametrize("options", [{}, {"deletion-vectors.enabled": "true"}], ids=["plain", "vectors"])
+def test_a_full_partition_of_which_no_row_is_left(
+    options: dict[str, str], java: Oracle, ours: Ours, tmp_path: Path
+) -> None:
+    case = (
+        daily(**options)
+        .put("delta", "append", ("+I", 9, "old", 1, "20250101"))
+        .put("snapshot", "overwrite", ("+I", 1, "a", 2, "20250102"), ("+I", 2, "b", 2, "20250102"))
+        .put("delta", "append", ("+I", 3, "c", 3, "20250103"))
+    )
+    set_up(ours, tmp_path, case)
+    write(ours, tmp_path, case)
+    full = ours._table(tmp_path, "db.t$branch_snapshot")
+    full.delete("dt = '20250102'")
+    full.compact(full=True)
+    read_alike(case, java, ours, tmp_path)
+    shown_last = java.read(tmp_path, "db.t", Where([["dt", "equal", "20250103"]], "dt = '20250103'"))
+    assert shown_last["k"].to_pylist() == [3]

@@ -21,8 +21,9 @@ import lakebed
 from lakebed import changes
 from lakebed.errors import CorruptError, NotFoundError, OptionError, SchemaError, UnsupportedError
 from lakebed.metadata.consumers import Progress, find_progress
-from lakebed.operations.stream import NO_LIMITS, Limits, Position, TableStream, check_streamable
+from lakebed.operations.stream import TableStream, check_streamable
 from lakebed.operations.stream_files import How
+from lakebed.operations.stream_position import NO_LIMITS, Limits, Position
 from lakebed.rows.where import parse_where
 
 Row = tuple[Any, ...]
@@ -464,6 +465,83 @@ def test_a_table_that_was_rolled_back(history: lakebed.Table) -> None:
         stream_of(history).advance(end)
 
 
+def test_a_table_that_was_rolled_back_and_went_on(history: lakebed.Table) -> None:
+    """Snapshots of the same numbers are others now: nothing of them is read."""
+    stream = stream_of(history)
+    behind = {
+        "changes": stream.advance(Position(1)),
+        "limited changes": stream.advance(Position(1), Limits(snapshots=3)),
+        "the state": stream.advance(stream.start()),
+        "a part of the state": stream.advance(stream.start(), ONE_BY_ONE),
+        "nothing": begin(history, {"mode": "latest"}),
+    }
+    assert {name: at.last for name, at in behind.items()} == dict.fromkeys(behind, 3)
+    history.rollback_to(snapshot=2)
+    put(history, (7, "a"))
+    put(history, (8, "a"))
+    for position in behind.values():
+        again = Position.from_json(json.loads(json.dumps(position.to_json())))
+        for ask in (stream.advance, lambda at: stream.read(Position(1), at)):
+            with pytest.raises(NotFoundError, match=r"has read up to snapshot 3, but that is another .*rolled back"):
+                ask(again)
+    untouched = stream.advance(Position(1), NO_LIMITS, until=2)
+    assert rows_between(stream, untouched, stream.advance(untouched)) == [("+I", 7, "a"), ("+I", 8, "a")]
+
+
+def test_a_rolled_back_table_of_which_a_snapshot_was_read_in_part(lake: lakebed.Lake) -> None:
+    table = make(lake, "write-only")
+    put(table, *((key, "a") for key in range(9)))
+    put(table, *((key, "b") for key in range(9)))
+    stream = stream_of(table)
+    within = stream.advance(Position(2), ONE_BY_ONE)
+    assert within == Position(2, 1)
+    assert stream.advance(within) == Position(3)
+    table.rollback_to(snapshot=1)
+    with pytest.raises(NotFoundError, match="has read up to snapshot 2, but the latest is 1"):
+        stream.advance(within)
+    put(table, *((key, "c") for key in range(9)))
+    with pytest.raises(NotFoundError, match="has read up to snapshot 2, but that is another one now"):
+        stream.advance(within)
+
+
+def test_a_planned_batch_of_a_history_that_is_no_more(history: lakebed.Table) -> None:
+    """A query that planned a batch and died must not read less of it than it planned."""
+    stream = stream_of(history)
+    end = stream.advance(Position(2))
+    history.rollback_to(snapshot=2)
+    with pytest.raises(NotFoundError, match="has read up to snapshot 3, but the latest is 2"):
+        stream.read(Position(2), end)
+
+
+def test_a_table_that_was_made_anew(lake: lakebed.Lake, history: lakebed.Table) -> None:
+    end = stream_of(history).advance(Position(1))
+    lake.drop_table(history.name)
+    anew = lake.create_table(history.name, "k INT, v STRING")
+    for number in range(5):
+        put(anew, (number, "z"))
+    with pytest.raises(NotFoundError, match="rolled back or made anew"):
+        stream_of(anew).advance(end)
+
+
+def test_positions_of_older_checkpoints_tell_no_snapshot(history: lakebed.Table) -> None:
+    old = Position.from_json({"snapshot": 3, "done": 0, "in": "changes"})
+    assert old.seen == ""
+    history.rollback_to(snapshot=1)
+    put(history, (7, "a"))
+    put(history, (8, "a"))
+    stream = stream_of(history)
+    assert rows_between(stream, old, stream.advance(old)) == [("+I", 8, "a")]
+    assert stream.advance(Position(4)).to_json() == Position(4).to_json(), "without news a position stays as it was"
+
+
+def test_of_an_expired_snapshot_nobody_can_tell(history: lakebed.Table) -> None:
+    stream = stream_of(history)
+    end = stream.advance(Position(1))
+    put(history, (4, "a"))
+    history.expire_snapshots(retain_max=1, retain_min=1)
+    assert rows_between(stream, end, stream.advance(end)) == [("+I", 4, "a")]
+
+
 def test_new_columns_stop_a_stream_when_everything_before_is_read(history: lakebed.Table) -> None:
     stream = stream_of(history)
     history.alter(changes.AddColumn("w", "INT"))
@@ -515,6 +593,33 @@ def test_tables_whose_changes_cannot_be_told(lake: lakebed.Lake, options: dict[s
         check_streamable(table._store, table.schema)
 
 
+@pytest.mark.parametrize("producer", ["input", "lookup", "full-compaction"])
+def test_a_changelog_needs_a_primary_key(lake: lakebed.Lake, producer: str) -> None:
+    message = f"has no primary key.*'changelog-producer' = {producer} has nothing to tell"
+    with pytest.raises(OptionError, match=message):
+        make(lake, "append", {"changelog-producer": producer})
+    table = make(lake, "append")
+    with pytest.raises(OptionError, match=message):
+        table.alter(changes.SetOption("changelog-producer", producer))
+    table.alter(changes.SetOption("changelog-producer", "none"))
+
+
+def test_a_table_without_a_key_that_others_gave_a_changelog_tells_what_was_added(lake: lakebed.Lake) -> None:
+    table = make(lake, "append")
+    stored = Path(table.path) / "schema" / "schema-0"
+    raw = json.loads(stored.read_text())
+    stored.write_text(json.dumps({**raw, "options": {**raw["options"], "changelog-producer": "input"}}))
+    table = lake.table(table.name)
+    put(table, (1, "a"))
+    put(table, (2, "a"))
+    assert shown(table) == [(1, "a"), (2, "a")]
+    assert list(itertools.chain(*drained(stream_of(table), Position(1))[0])) == [("+I", 1, "a"), ("+I", 2, "a")]
+    assert table.scan(since=1).to_arrow().to_pylist() == [{"k": 2, "v": "a"}]
+    with pytest.raises(OptionError, match="has no primary key"):
+        table.alter(changes.SetOption("snapshot.num-retained.min", "5"))
+    table.alter(changes.RemoveOption("changelog-producer"))
+
+
 def test_a_table_of_two_branches(history: lakebed.Table) -> None:
     history.create_branch("b")
     stream = stream_of(history, {"scan.fallback-branch": "b"})
@@ -525,6 +630,8 @@ def test_a_table_of_two_branches(history: lakebed.Table) -> None:
 def test_a_position_of_somebody_else() -> None:
     with pytest.raises(CorruptError, match="is not a position of a stream"):
         Position.from_json({"index": 3})
+    with pytest.raises(CorruptError, match="is not a position of a stream"):
+        Position.from_json({"snapshot": 3, "done": 0, "in": "changes", "seen": 4})
 
 
 # ---------------------------------------------------------------------------------------------------------- consumers

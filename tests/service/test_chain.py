@@ -10,7 +10,7 @@ from tests.service.conftest import Serve
 from tests.service.running import TABLES, get
 
 import lakebed
-from lakebed.changes import SetOption
+from lakebed.changes import AddColumn, SetOption
 
 DAILY = f"{TABLES}/daily"
 
@@ -67,6 +67,26 @@ def test_main_counts_what_its_branches_hold(client: httpx.Client) -> None:
     assert get(client, DAILY, branch="delta")["record_count"] == 2
 
 
+def test_main_lists_the_partitions_of_its_branches(client: httpx.Client, daily: lakebed.Table) -> None:
+    daily.branch("full").write([{"id": 2, "n": n, "dt": "20250103"} for n in (1, 2)])
+    daily.write([{"id": 9, "n": 9, "dt": "20250109"}])
+    found = get(client, f"{DAILY}/partitions")
+    places = [(one["partition"], one["branch"], one["file_count"]) for one in found["items"]]
+    assert places == [
+        ("dt=20250101", "full", 1),
+        ("dt=20250102", "delta", 1),
+        ("dt=20250103", "full", 1),  # it is told of once, by the branch that it is read from
+        ("dt=20250109", "main", 1),
+    ]
+    assert found["items"][1]["values"] == {"dt": "20250102"}
+    assert get(client, f"{DAILY}/partitions", search="0103")["total"] == 1
+    assert get(client, f"{DAILY}/partitions", limit=1, offset=2)["items"] == found["items"][2:3]
+    overview = get(client, DAILY)
+    assert (found["total"], overview["partition_count"], overview["bucket_count"]) == (4, 4, 5)
+    assert [one["partition"] for one in get(client, f"{DAILY}/partitions", version="1")["items"]] == ["dt=20250109"]
+    assert get(client, f"{DAILY}/partitions", branch="delta")["total"] == 2
+
+
 def test_branches_have_roles(client: httpx.Client) -> None:
     roles = {one["name"]: one["role"] for one in get(client, f"{DAILY}/branches")["items"]}
     assert roles == {"main": None, "full": "chain-full", "delta": "chain-delta"}
@@ -76,6 +96,25 @@ def test_health_looks_at_the_chain(client: httpx.Client) -> None:
     items = {one["name"]: one for one in get(client, f"{DAILY}/health")["items"]}
     assert items["chain"]["verdict"] == "ok", items["chain"]
     assert "No partition is stale" in items["chain"]["reason"]
+
+
+def test_a_chain_that_cannot_be_read_is_a_problem(client: httpx.Client, daily: lakebed.Table) -> None:
+    daily.branch("delta").alter(AddColumn("more", "INT"))
+    found = get(client, f"{DAILY}/health")
+    items = {one["name"]: one for one in found["items"]}
+    assert (found["verdict"], items["chain"]["verdict"]) == ("problem", "problem")
+    assert "has drifted from main" in items["chain"]["reason"]
+    (listed,) = get(client, "/api/v1/warehouses/demo/tables")["items"]
+    assert listed["health"]["verdict"] == "problem"
+
+
+def test_stale_partitions_are_counted(client: httpx.Client, daily: lakebed.Table) -> None:
+    daily.compact_chain({"dt": "20250103"})
+    daily.branch("delta").overwrite([{"id": 5, "n": 5, "dt": "20250102"}])
+    items = {one["name"]: one for one in get(client, f"{DAILY}/health")["items"]}
+    assert (items["chain"]["verdict"], items["chain"]["value"]) == ("warning", 1)
+    assert items["chain"]["reason"].startswith("1 full partition is stale")
+    assert [one["is_stale"] for one in get(client, f"{DAILY}/chain")["items"]] == [False, False, True]
 
 
 def test_rows_of_a_day_are_the_whole_view(client: httpx.Client) -> None:

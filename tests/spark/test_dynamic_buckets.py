@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from lakebed import changes
 from lakebed.buckets.dynamic import Spread
 from lakebed.buckets.placement import key_hashes
 from lakebed.errors import DataError
 from lakebed.metadata.hash_indexes import indexes_of
+from lakebed.metadata.scan import live_entries
 from lakebed.options import TableOptions
 from lakebed.spark import dynamic, exchange, write
 from lakebed.table import Table
@@ -136,6 +138,20 @@ def test_another_writer_comes_first(
         marks = [mark for mark, keys in (("other", range(6, 41)), ("late", range(8, 60))) if key in keys]
         assert value in [f"{mark}{key}" for mark in marks or ["first"]]
     check(kept, {(0, key): found[key] for key in range(60)})
+
+
+def test_growth_by_size(way: str, spark: Any, table: Callable[..., Table]) -> None:
+    """New partitions go by the size of the rows that come, others by that of the files that are there."""
+    options = {"bucket": "-1", "dynamic-bucket.assigner-parallelism": "1", "dynamic-bucket.target-size": "1 b"}
+    kept = table("id INT, v STRING", primary_key=["id"], options=options)
+    kept.write(spark.sql("SELECT CAST(id AS INT) id, 'a' v FROM range(8)"))
+    assert [row["row_count"] for row in indexes(kept)] == [1] * 8
+    live = live_entries(kept._store, kept.latest_snapshot())
+    stored = sum(live["file_size"].to_pylist()) / len(live)
+    kept.alter(changes.SetOption("dynamic-bucket.target-size", f"{int(stored * 3.5)} b"))
+    kept.write(spark.sql("SELECT CAST(id AS INT) id, 'b' v FROM range(30)"))
+    assert sorted(row["row_count"] for row in indexes(kept)) == [3] * 10
+    assert kept.verify(deep=True).ok
 
 
 def test_values_that_do_not_fit_are_refused(way: str, spark: Any, table: Callable[..., Table]) -> None:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import pickle
+import random
+import sys
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.types import StructType
 
 import lakebed
 from lakebed import Lake, OptionError, Table
+from lakebed.changes import AddColumn
+from lakebed.errors import DataError, SchemaError, UnsupportedError
 from lakebed.metadata.scan import live_entries
 from lakebed.rows.read import data_file_paths
+from lakebed.spark import stream_sink
+from lakebed.spark.source import WriteMode
+from pyspark_lakebed.streams import make_stream_reader
 
 
 @pytest.fixture
@@ -175,11 +187,146 @@ def test_options_that_do_not_write(
         sink(frame(spark, lake), lake, "db.sink", tmp_path, **options)
 
 
-def test_dynamic_buckets_are_refused_with_the_way_to_go(spark: Any, lake: Lake, source: Table, tmp_path: Path) -> None:
-    lake.create_table("db.sink", "id BIGINT, v STRING", primary_key=["id"], options={"bucket": "-1"})
+# ------------------------------------------------------------------------------------------------------ dynamic buckets
+
+DYNAMIC = {"bucket": "-1", "dynamic-bucket.target-row-num": "3"}
+
+
+def buckets(table: Table) -> dict[int, int]:
+    """The bucket of each key; every key has one."""
+    store = table._store
+    entries = live_entries(store, store.snapshots.latest())
+    found: dict[int, set[int]] = {}
+    for path, bucket in zip(
+        data_file_paths(store, store.schema(), entries), entries["bucket"].to_pylist(), strict=True
+    ):
+        for key in pq.ParquetFile(path).read(["id"])["id"].to_pylist():
+            found.setdefault(key, set()).add(bucket)
+    assert all(len(places) == 1 for places in found.values()), found
+    return {key: min(places) for key, places in found.items()}
+
+
+def staged(table: Table) -> set[str]:
+    return {str(path) for path in Path(table.path).rglob(".rows-*")}
+
+
+def test_dynamic_buckets(spark: Any, lake: Lake, tmp_path: Path) -> None:
+    """A key stays in its bucket over batches and restarts; changes of all kinds; one more run of a batch."""
+    columns = "id BIGINT, v STRING"
+    origin = lake.create_table(
+        "db.origin", columns, primary_key=["id"], options={"bucket": "2", "changelog-producer": "input"}
+    )
+    made = lake.create_table("db.sink", columns, primary_key=["id"], options=DYNAMIC)
+    pick = random.Random(3)
+    changed = frame(spark, lake, "db.origin", **{"read.changelog": "true"}).repartition(2, "id")
+    before: dict[int, int] = {}
+    for run in range(3):
+        for number in range(2):
+            keys = pick.sample(range(10 * run + 15), 8)
+            kinds = [pick.choice(("+I", "+U", "-D")) for _ in keys]
+            changes = zip(keys, kinds, strict=True)
+            origin.write([{"id": k, "v": f"{run}.{number}", "op": kind} for k, kind in changes], row_kind="op")
+        sink(changed, lake, "db.sink", tmp_path, row_kind="rowkind")
+        assert rows(made) == rows(origin)
+        now = buckets(made)
+        assert {key: now[key] for key in before.keys() & now.keys()} == {
+            key: before[key] for key in before.keys() & now.keys()
+        }
+        before |= now
+        assert staged(made) == set()
+    assert len(set(before.values())) > 2
+    count = len(made.snapshots())
+    forget_last_batch(tmp_path)
+    sink(changed, lake, "db.sink", tmp_path, row_kind="rowkind")
+    assert len(made.snapshots()) == count
+    assert staged(made) == set()
+    assert data_files(made) >= live_files(made)
+    assert made.verify(deep=True).ok
+    batches = [snapshot.commit_identifier for snapshot in made.snapshots() if snapshot.commit_identifier < 99]
+    assert batches == list(range(6))
+
+
+def test_output_mode_complete_replaces_dynamic_buckets(spark: Any, lake: Lake, source: Table, tmp_path: Path) -> None:
+    counts = lake.create_table("db.counts", "v STRING, count BIGINT", primary_key=["v"], options=DYNAMIC)
+    counts.write([{"v": "old", "count": 1}])
+    sink(frame(spark, lake).groupBy("v").count(), lake, "db.counts", tmp_path, mode="complete")
+    assert rows(counts) == {("a", 3): 1, ("b", 3): 1}
+    assert staged(counts) == set()
+    assert counts.verify(deep=True).ok
     assert source.latest_snapshot() is not None
-    with pytest.raises(Exception, match=r"foreachBatch\(lakebed\.stream_to"):
-        sink(frame(spark, lake), lake, "db.sink", tmp_path)
+
+
+class _Task:
+    """A task of a query."""
+
+    @staticmethod
+    def get() -> _Task:
+        return _Task()
+
+    def getLocalProperty(self, name: str) -> str:  # noqa: N802 - Spark's name
+        assert name == "sql.streaming.queryId"
+        return "q"
+
+
+@pytest.fixture
+def dynamic(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> tuple[Table, stream_sink.TableStreamWriter]:
+    """A table with dynamic buckets, and a writer of it whose halves run here."""
+    monkeypatch.setattr(stream_sink, "TaskContext", _Task)
+    made = lake.create_table("db.sink", "id BIGINT, v STRING", primary_key=["id"], options=DYNAMIC)
+    made.write([{"id": 1, "v": "old"}])
+    columns = StructType().add("op", "string").add("id", "long").add("v", "string")
+    return made, stream_sink.TableStreamWriter(made._store, columns, WriteMode(row_kind="op"))
+
+
+def task(writer: stream_sink.TableStreamWriter, *changes: tuple[str, int | None, str]) -> Any:
+    """What a task sends that writes changes, each of them a batch of Arrow's."""
+    batches = [pa.RecordBatch.from_pylist([{"op": op, "id": key, "v": v}], _CHANGES) for op, key, v in changes]
+    return pickle.loads(pickle.dumps(writer.write(iter(batches))))
+
+
+_CHANGES = pa.schema({"op": pa.string(), "id": pa.int64(), "v": pa.string()})
+
+
+def test_rows_wait_where_nobody_looks(dynamic: tuple[Table, stream_sink.TableStreamWriter]) -> None:
+    made, writer = dynamic
+    messages = [task(writer, ("+I", 2, "a"), ("-D", 1, "")), task(writer), None, task(writer, ("+U", 2, "b"))]
+    assert len(staged(made)) == 2
+    assert rows(made) == {(1, "old"): 1}
+    assert made.verify(deep=True).ok
+    found = made.remove_orphan_files(older_than=time.time_ns() // 1_000_000 + 60_000, dry_run=True)
+    assert {file.path for file in found.files} >= staged(made), "if the driver dies too, they are found"
+    writer.commit(messages, 7)
+    assert rows(made) == {(2, "b"): 1}
+    assert staged(made) == set()
+    again = [task(writer, ("+I", 3, "c"))]
+    writer.commit(again, 7)
+    assert rows(made) == {(2, "b"): 1}, "batch 7 is there already"
+    assert staged(made) == set()
+    writer.commit([task(writer)], 8)
+    assert rows(made) == {(2, "b"): 1}
+
+
+def test_an_abort_leaves_nothing(dynamic: tuple[Table, stream_sink.TableStreamWriter]) -> None:
+    made, writer = dynamic
+    everything = {str(path) for path in Path(made.path).rglob("*")}
+    writer.abort([task(writer, ("+I", 2, "a")), None], 0)
+    with pytest.raises(DataError, match=r"'id' of table db\.sink is NOT NULL"):
+        task(writer, ("+I", 2, "a"), ("+I", None, "b"))
+    with pytest.raises(DataError, match="row kind"):
+        writer.commit([task(writer, ("?", 2, "a"))], 0)
+    folder = str(Path(made._store.paths.indexes))
+    assert {str(path) for path in Path(made.path).rglob("*")} - {folder} == everything - {folder}
+    assert rows(made) == {(1, "old"): 1}
+
+
+def test_columns_that_change_meanwhile(dynamic: tuple[Table, stream_sink.TableStreamWriter]) -> None:
+    made, writer = dynamic
+    messages = [task(writer, ("+I", 2, "a"))]
+    made.alter(AddColumn("n", "INT"))
+    with pytest.raises(SchemaError, match="changed while a batch of a stream was written; start the query again"):
+        writer.commit(messages, 0)
+    assert staged(made) == set()
+    assert made.scan().count() == 1
 
 
 def test_a_pipeline_of_two_tables(spark: Any, lake: Lake, tmp_path: Path) -> None:
@@ -223,3 +370,12 @@ def test_a_pipeline_of_two_tables(spark: Any, lake: Lake, tmp_path: Path) -> Non
     assert rows(second) == rows(first)
     first.expire_snapshots(retain_max=1, retain_min=1)
     assert len(first.snapshots()) <= 2, "what was read is kept no longer"
+
+
+def test_a_spark_that_is_too_old_to_read_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would hide an error that comes before it has a reader, so it gets one."""
+    monkeypatch.setitem(sys.modules, "lakebed.spark.stream_source", None)
+    reader = make_stream_reader({"path": "db.t"}, StructType())
+    for ask in (reader.initialOffset, reader.latestOffset, lambda: reader.partitions({}, {})):
+        with pytest.raises(UnsupportedError, match=r"streams of Lakebed tables need PySpark 4\.2 or newer"):
+            ask()

@@ -80,6 +80,31 @@ def test_row_kinds_by_option_and_by_name(query: Query, keyed: Table) -> None:
     assert flat(query.run("db.t", {"read.changelog": "true"})) == [("+I", 9, "x"), ("-D", 1, None)]
 
 
+def test_both_sides_of_an_update_in_one_row(query: Query, lake: Lake) -> None:
+    made = lake.create_table(
+        "db.b", "id BIGINT, v STRING", primary_key=["id"], options={"bucket": "2", "changelog-producer": "lookup"}
+    )
+    made.write([{"id": number, "v": "a"} for number in range(6)])
+    frame = query.frame("db.b$binlog")
+    assert [(column.name, column.dataType.simpleString()) for column in frame.schema] == [
+        ("rowkind", "string"),
+        ("id", "array<bigint>"),
+        ("v", "array<string>"),
+    ]
+    assert flat(query.run("db.b$binlog")) == [("+I", [number], ["a"]) for number in range(6)]
+    made.write([{"id": number, "v": "b"} for number in range(5)])
+    made.delete("id = 5")
+    found = query.run("db.b$binlog", {"read.stream.maxFilesPerTrigger": "1"})
+    assert len(found) > 1
+    assert flat(found) == [*(("+U", [number] * 2, ["a", "b"]) for number in range(5)), ("-D", [5], ["a"])]
+    made.write([{"id": 1, "v": "c"}])
+    assert query.run("db.b$binlog", {"columns": "rowkind, v"}) == [[("+U", ["b", "c"])]]
+    assert "takes no condition" in failure(lambda: query.run("db.b$binlog", {"where": "id = 1"}))
+    batch = query.spark.read.format("lakebed").option("warehouse", lake.warehouse).load("db.b$binlog")
+    assert batch.schema == frame.schema
+    assert sorted(map(tuple, batch.collect()))[1] == ("+I", [1], ["c"])
+
+
 def test_limits_divide_the_state_and_the_changes(query: Query, lake: Lake) -> None:
     made = lake.create_table("db.a", "id INT")
     for number in range(4):
@@ -127,6 +152,14 @@ def test_an_expired_snapshot_ends_a_query(query: Query, keyed: Table) -> None:
     keyed.write([{"id": 5, "v": "e"}])
     keyed.expire_snapshots(retain_max=1, retain_min=1)
     assert "snapshot 3 of table db.t, which a stream reads next, expired" in failure(lambda: query.run("db.t"))
+
+
+def test_a_table_that_was_rolled_back_and_went_on_ends_a_query(query: Query, keyed: Table) -> None:
+    query.run("db.t")
+    keyed.rollback_to(snapshot=1)
+    keyed.write([{"id": 4, "v": "d"}])
+    keyed.write([{"id": 5, "v": "e"}])
+    assert "has read up to snapshot 2, but that is another one now" in failure(lambda: query.run("db.t"))
 
 
 def test_new_columns_end_a_query_and_a_new_start_reads_them(query: Query, keyed: Table) -> None:
@@ -194,7 +227,49 @@ def test_a_chain_table(tmp_path: Path) -> None:
         sent = pickle.loads(pickle.dumps(reader.partitions(start, end)))
         tables = [pa.Table.from_batches(list(reader.read(partition))) for partition in sent]
         assert sorted(tuple(row.values()) for table in tables for row in table.to_pylist()) == rows
-        assert end == {"snapshot": 2, "done": 0, "in": "changes"}
+        seen = days.delta.snapshot(1).delta_manifest_list
+        assert end == {"snapshot": 2, "done": 0, "in": "changes", "seen": seen}
+
+
+def test_a_running_query_of_a_chain_table(query: Query, lake: Lake) -> None:
+    days = new_table(lake, "db.days", bucket=2)
+    days.load(1, {1: "a", 2: "b"})
+    days.change(2, {2: "c"})
+    there = [(1, "a", date_of(1)), (2, "b", date_of(1)), (2, "c", date_of(2))]
+    running = query.start(query.frame("db.days"))
+    try:
+        running.processAllAvailable()
+        assert flat(query.batches) == there
+        days.change(3, {3: "d"})
+        running.processAllAvailable()
+        days.load(4, {1: "a", 2: "c", 3: "d"})
+        days.change(5, {1: "e", 2: None})
+        running.processAllAvailable()
+    finally:
+        running.stop()
+    later = [(3, "d", date_of(3)), (1, "e", date_of(5))]
+    assert flat(query.batches) == sorted([*there, *later])
+    assert query.run("db.days") == []
+    days.change(5, {7: "f", 1: None})
+    audit = [("+I", 7, "f", date_of(5)), ("-D", 1, None, date_of(5))]
+    assert flat(query.run("db.days$audit_log")) == audit
+    days.delta.rollback_to(snapshot=1)
+    days.change(6, {1: "g"})
+    for _ in range(3):
+        days.change(6, {1: "h"})
+    assert "that is another one now: the table was rolled back" in failure(lambda: query.run("db.days"))
+
+
+def test_a_stream_of_the_changes_of_a_chain_table(query: Query, lake: Lake) -> None:
+    days = new_table(lake, "db.days")
+    days.load(1, {1: "a"})
+    days.change(2, {2: "c"})
+    days.change(3, {2: "d"})
+    begin = {"scan.mode": "from-snapshot", "scan.snapshot-id": "2"}
+    assert flat(query.run("db.days$branch_delta", begin)) == [(2, "d", date_of(3))]
+    days.load(4, {1: "a", 2: "d"})
+    days.change(5, {1: "e"})
+    assert flat(query.run("db.days$branch_delta")) == [(1, "e", date_of(5))]
 
 
 def test_a_batch_read_with_kinds(query: Query, keyed: Table) -> None:

@@ -214,7 +214,7 @@ def _daemon(folder: Path, host: str, name: str, *options: str) -> Iterator[tuple
 
 
 @contextmanager
-def connect_server(folder: Path) -> Iterator[str]:
+def connect_server(folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """A Spark Connect server with two cores; gives what clients connect to."""
     with socket.socket() as free:
         free.bind((_HOST, 0))
@@ -228,7 +228,7 @@ def connect_server(folder: Path) -> Iterator[str]:
     }
     options = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     server = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
-    with _jvm(folder, ["org.apache.spark.deploy.SparkSubmit", *options, *server]) as (pid, log):
+    with _jvm(folder, ["org.apache.spark.deploy.SparkSubmit", *options, *server], environment) as (pid, log):
         for _ in waiting(f"Connect server, which said {log.read_text()[-2000:]}"):
             with contextlib.suppress(OSError), socket.create_connection((_HOST, port), 1):
                 break

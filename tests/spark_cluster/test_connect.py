@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from tests.spark_cluster import work
 from tests.spark_cluster.checks import COLUMNS, check_sound, problems, rows, same_rows
-from tests.spark_cluster.drivers import Driver
+from tests.spark_cluster.drivers import Driver, connect_server
 from tests.spark_cluster.storages import Refusing
 
 from lakebed import Lake
 from lakebed.errors import DataError, StorageError
+from lakebed.format.snapshot import BATCH_IDENTIFIER
 from lakebed.version import VERSION
 
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -60,6 +65,40 @@ def test_the_same_as_in_process(layout: str, connect: Driver, lake: Lake) -> Non
     found = connect.run(work.source_read, *place, columns="v, k", where="p < 2")
     assert same_rows(found) == same_rows(here.scan(["v", "k"], "p < 2").to_arrow())
     assert problems(there, deep=True) == []
+
+
+@pytest.fixture(scope="module")
+def with_lakebed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """A client of a server whose Python has lakebed: Spark does not send packages to the processes that plan a stream."""
+    server = connect_server(tmp_path_factory.mktemp("streams"), {"PYSPARK_PYTHON": sys.executable})
+    with server as remote, contextlib.closing(Driver({}, {"SPARK_REMOTE": remote})) as driver:
+        yield driver
+
+
+@pytest.mark.parametrize(
+    ("way", "bucket"), [("format", "2"), ("format", "-1"), ("foreachBatch", "-1"), ("on the driver", "2")]
+)
+def test_streams(way: str, bucket: str, with_lakebed: Driver, lake: Lake, tmp_path: Path) -> None:
+    """From a table to a table, and on from the checkpoint; a batch that runs again is there already."""
+    keyed = {"bucket": "2", "changelog-producer": "input"}
+    origin = lake.create_table("db.origin", "k BIGINT, v STRING", primary_key=["k"], options=keyed)
+    sink = lake.create_table("db.sink", "k BIGINT, v STRING", primary_key=["k"], options={"bucket": bucket})
+
+    def follow() -> list[int]:
+        with_lakebed.run(work.stream, lake.warehouse, "db.origin", "db.sink", str(tmp_path / "checkpoint"), way)
+        assert same_rows(sink.scan().to_arrow()) == same_rows(origin.scan().to_arrow())
+        found = sink.snapshots()
+        return [snapshot.commit_identifier for snapshot in found if snapshot.commit_identifier < BATCH_IDENTIFIER]
+
+    origin.write([{"k": k, "v": "a"} for k in range(20)])
+    origin.write([{"k": 3, "v": "", "op": "-D"}, {"k": 4, "v": "b", "op": "+U"}], row_kind="op")
+    assert follow() == [0, 1]
+    origin.write([{"k": 30, "v": "c"}])
+    assert follow() == [0, 1, 2]
+    for name in ("2", ".2.crc"):
+        (tmp_path / "checkpoint" / "commits" / name).unlink()
+    assert follow() == [0, 1, 2]
+    assert problems(sink, deep=True) == []
 
 
 def test_errors_are_told_in_our_words(connect: Driver, lake: Lake, notes: str) -> None:

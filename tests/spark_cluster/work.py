@@ -118,6 +118,26 @@ def source_write_that_hangs(spark: Any, warehouse: str, name: str, rows: int, no
     frame.write.format("lakebed").option("warehouse", warehouse).mode("append").save(name)
 
 
+# ------------------------------------------------------------------------------------------------------------- streams
+
+
+def stream(spark: Any, warehouse: str, source: str, sink: str, checkpoint: str, way: str) -> None:
+    """Write the changes of a table to another one, a snapshot at a time: by ``format``, or each batch by a function."""
+    import lakebed
+
+    options = {"warehouse": warehouse, "scan.snapshot-id": "1", "read.stream.maxSnapshotsPerTrigger": "1"}
+    changes = spark.readStream.format("lakebed").options(**options).option("read.changelog", "true").load(source)
+    writer = changes.writeStream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+    if way == "format":
+        query = writer.format("lakebed").options(warehouse=warehouse, row_kind="rowkind").start(sink)
+    else:
+        table = lakebed.connect(warehouse, spark=spark).table(sink)
+        query = writer.foreachBatch(
+            lakebed.stream_to(table, row_kind="rowkind", commit_user="me", on_driver=way == "on the driver")
+        ).start()
+    query.awaitTermination()
+
+
 # ------------------------------------------------------------------------------------------------------------ failures
 
 

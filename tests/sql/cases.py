@@ -25,6 +25,7 @@ KINDS = {
     "append": "",
     "bucketed": "TBLPROPERTIES ('bucket' = '2', 'bucket-key' = 'id')",
     "keyed": "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '2')",
+    "dynamic": "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '-1', 'dynamic-bucket.target-row-num' = '2')",
     "vectors": "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'deletion-vectors.enabled' = 'true')",
     "aggregation": "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'aggregation')",
     "first": "TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'first-row')",

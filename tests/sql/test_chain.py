@@ -111,6 +111,9 @@ def test_rules_hold_for_every_way_to_write(lake: Lake, db: str, spark: Any) -> N
         f"DELETE FROM {db}.t WHERE t1 = '1'",
         f"UPDATE {db}.t SET t2 = 'z' WHERE t1 = '1'",
         f"MERGE INTO {db}.t USING (SELECT '1' AS t1) s ON t.t1 = s.t1 WHEN MATCHED THEN DELETE",
+        f"DELETE FROM {db}.t",
+        f"TRUNCATE TABLE {db}.t",
+        f"ALTER TABLE {db}.t DROP PARTITION (date = '20250725')",
     ):
         with pytest.raises(Exception, match="main only shows what its branches hold"):
             lake.sql(statement).collect()

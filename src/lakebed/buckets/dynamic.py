@@ -58,10 +58,15 @@ class Spread:
         initial = options.dynamic_bucket_initial_buckets
         wanted = options.dynamic_bucket_assigner_parallelism or parallelism or initial or 1
         channels = min(wanted, most)
-        target, size = options.dynamic_bucket_target_row_num, options.dynamic_bucket_target_size
-        if size is not None and bytes_per_row:
-            target = min(target, max(1, int(size / bytes_per_row)))
-        return Spread(target, most, channels, min(initial or channels, channels))
+        return Spread(target_rows(options, bytes_per_row), most, channels, min(initial or channels, channels))
+
+
+def target_rows(options: TableOptions, bytes_per_row: float | None) -> int:
+    """How many rows a bucket should get, where a row takes so many bytes."""
+    target, size = options.dynamic_bucket_target_row_num, options.dynamic_bucket_target_size
+    if size is not None and bytes_per_row:
+        return min(target, max(1, int(size / bytes_per_row)))
+    return target
 
 
 def assigner_of(partition_hashes: npt.ArrayLike, key_hashes: npt.ArrayLike, channels: int, assigners: int) -> _Numbers:

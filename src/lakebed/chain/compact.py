@@ -25,13 +25,16 @@ from lakebed.chain.drops import by_group, partition_text
 from lakebed.chain.layout import ChainTable, Link
 from lakebed.chain.lineage import ChainState, remember
 from lakebed.chain.log import LINEAGE, Lineage
+from lakebed.chain.named import named_partitions
 from lakebed.chain.plan import Chains, View
 from lakebed.chain.writes import BranchRules, finish_truncations
 from lakebed.errors import CommitConflictError, OptionError
+from lakebed.format import predicate as pred
+from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit import Change, Commit
 from lakebed.metadata.overwrite import delete_partitions
-from lakebed.metadata.scan import live_entries
+from lakebed.metadata.scan import live_entries, partition_mask
 from lakebed.operations.engine import IN_PROCESS, Engine, NewFiles
 from lakebed.operations.overwrite import lifted
 from lakebed.operations.write import Identity, unguarded, write_files
@@ -147,11 +150,15 @@ class ChainCompaction:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a compaction is asked for: the partitions that pass ``wants``, or what a policy picks of those."""
+    """What a compaction is asked for: the partitions that satisfy ``node``, or what a policy picks of those."""
 
-    wants: Callable[[Link], bool]
+    node: pred.Node
     policy: ChainPolicy | None = None
     overwrite: bool = False
+
+    def wants(self, link: Link, schema: TableSchema) -> bool:
+        mask = partition_mask(pa.table({"partition": pa.array([link.encoded], pa.binary())}), self.node, schema)
+        return mask is None or bool(mask[0])
 
 
 @dataclass
@@ -170,8 +177,13 @@ class _Plan:
 def _plan(state: ChainState, asked: Asked, sizes: Mapping[bytes, int]) -> _Plan:
     plan = _Plan()
     fulls, deltas = by_group(state.fulls), by_group(state.deltas)
-    for group in sorted({*fulls, *deltas}, key=repr):
+    groups = sorted({*fulls, *deltas}, key=repr)
+    for group in groups:
         _plan_group(plan, state, asked, fulls.get(group, []), deltas.get(group, []), sizes)
+    known = {link.encoded for link in (*state.fulls, *state.deltas)}
+    missing = named_partitions(state.chain.keys, asked.node, groups, known)  # a value that is no time is an error
+    if not plan.rounds and not plan.skipped:  # of several groups some may have no such day
+        plan.skipped += [(link.values, "it has no changes of its own to be built of") for link in missing]
     return plan
 
 
@@ -181,12 +193,17 @@ def _plan_group(
     """What becomes full in one group, from the oldest day on: what is built counts as an anchor for what follows."""
     existing = {link.encoded for link in fulls} - state.stale
     anchors = [link for link in fulls if link.encoded in existing]
+    schema = state.chain.main.schema()
     for link in fulls:
-        if asked.wants(link) and link.encoded not in {delta.encoded for delta in deltas} and asked.policy is None:
+        if (
+            asked.wants(link, schema)
+            and link.encoded not in {delta.encoded for delta in deltas}
+            and asked.policy is None
+        ):
             plan.skipped.append((link.values, "it is full, and has no changes of its own to be built of"))
     number = 0
     for link in deltas:
-        if not asked.wants(link):
+        if not asked.wants(link, schema):
             continue
         if link.encoded in existing and not asked.overwrite:
             if asked.policy is None:

@@ -27,8 +27,9 @@ from lakebed.errors import NotFoundError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, Snapshot
 from lakebed.metadata.store import TableStore
-from lakebed.operations.stream import Position, TableStream, check_streamable
+from lakebed.operations.stream import TableStream, check_streamable
 from lakebed.operations.stream_files import Contents, How, Part, StreamFiles, StreamReader
+from lakebed.operations.stream_position import Position
 from lakebed.options import TableOptions
 from lakebed.rows.merge import MergeSpec
 from lakebed.rows.read import DeletedRows
@@ -50,7 +51,8 @@ class ChainStream(TableStream):
         self._check()
         moment = latest_moment(self.chain)
         full, delta = (0 if one is None else one.id for one in (moment.full, moment.delta))
-        return Position(delta, in_state=True, full=full) if full or delta else Position(FIRST_SNAPSHOT_ID)
+        seen = "" if moment.delta is None else moment.delta.delta_manifest_list
+        return Position(delta, in_state=True, full=full, seen=seen) if full or delta else Position(FIRST_SNAPSHOT_ID)
 
     def _check(self) -> None:
         check_same_rows(self.chain)

@@ -216,6 +216,15 @@ def check_rollback(store: TableStore, target: Snapshot) -> None:
     )
 
 
+def check_fast_forward(store: TableStore, name: str) -> None:
+    """Refuse to make main a copy of one of its two branches, which would hide what both together show."""
+    if name in (branch_names(store.on_branch(MAIN_BRANCH).schema()) or ()):
+        raise OptionError(
+            f"branch {name!r} of chain table {store.name} cannot become main: main shows it already, and would then hide what "
+            "both branches show together. disable_chain() gives main the full partitions; nothing was changed"
+        )
+
+
 def check_expiry_of_branch(store: TableStore) -> None:
     """Refuse to let partitions of one branch expire without the other."""
     rules = BranchRules.of(store)

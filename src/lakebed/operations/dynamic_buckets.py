@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from lakebed.buckets.placement import KnownPartition, LoadPartition
 from lakebed.format.index_manifest import IndexEntry
+from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.hash_indexes import BucketIndexUpdate, load_latest
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
@@ -23,7 +24,9 @@ def partition_loader(store: TableStore) -> LoadPartition:
 
     def load(partition: bytes) -> KnownPartition:
         index, hashes = load_latest(store, partition)
-        return KnownPartition(index, hashes, _bytes_per_row(store, partition) if by_size else None)
+        return KnownPartition(
+            index, hashes, bytes_per_row(store, store.snapshots.latest(), partition) if by_size else None
+        )
 
     return load
 
@@ -33,9 +36,9 @@ def load_nothing(_partition: bytes) -> KnownPartition:
     return KnownPartition()
 
 
-def _bytes_per_row(store: TableStore, partition: bytes) -> float | None:
+def bytes_per_row(store: TableStore, snapshot: Snapshot | None, partition: bytes) -> float | None:
     """What a row of a partition takes on disk, ``None`` if there is none yet."""
-    live = live_entries(store, store.snapshots.latest(), pa.array([partition], pa.binary()))
+    live = live_entries(store, snapshot, pa.array([partition], pa.binary()))
     rows = pc.sum(live["row_count"]).as_py()
     return pc.sum(live["file_size"]).as_py() / rows if rows else None
 

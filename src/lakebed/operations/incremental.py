@@ -91,12 +91,16 @@ class IncrementalRead:
         yield from self.reader.batches(self.result.entries)
 
     def with_kinds(self) -> pa.Table:
-        """All changes with sequence number (null where rows have none) and kind, and the number of the file they are from.
+        """All changes with sequence number (null where rows have none) and kind, and the number of the commit they are from.
 
         As ``diff``, a row that is new or changed is +I and one whose key is gone -D.
         """
         reader, entries = self.reader, self.result.entries
-        if isinstance(reader, DifferenceReader | UnmergedReader):
+        if isinstance(reader, UnmergedReader):
+            counts = np.array([len(commit.entries) for commit in self._commits], np.int64)
+            commits = np.repeat(np.arange(len(counts)), counts)
+            return reader.read_commits(entries, commits)
+        if isinstance(reader, DifferenceReader):
             return reader.read_with_kinds(entries)
         return as_inserts(reader.read(entries))
 
@@ -105,6 +109,17 @@ class IncrementalRead:
     @property
     def _added(self) -> ScanResult:
         """The files that the commits of the interval added, in the order of the commits."""
+        found = self._commits
+        steps = [PruneStep("snapshots by kind of commit", len(self._snapshots), len(found)), *_summed(found)]
+        return ScanResult(pa.concat_tables([NO_ENTRIES, *(commit.entries for commit in found)]), tuple(steps))
+
+    @cached_property
+    def _snapshots(self) -> list[Snapshot]:
+        return self.interval.snapshots(self.store)
+
+    @cached_property
+    def _commits(self) -> list[ScanResult]:
+        """What each commit added that can have changes."""
         is_delta = self.interval.mode is Mode.DELTA
         options = TableOptions(self.schema.options)
         buckets = buckets_of(self.predicate, self.schema, options.bucket_function)
@@ -114,15 +129,12 @@ class IncrementalRead:
             request = ScanRequest(
                 snapshot=snapshot, schema=self.schema, mode=mode, predicate=self.predicate, buckets_of=buckets
             )
-            return scan(self.store, request)
+            found = scan(self.store, request)
+            return replace(found, entries=found.entries.filter(pc.equal(found.entries["kind"], ADD)))
 
-        snapshots = self.interval.snapshots(self.store)
-        wanted = [snapshot for snapshot in snapshots if _has_changes(snapshot, is_delta=is_delta)]
+        wanted = [snapshot for snapshot in self._snapshots if _has_changes(snapshot, is_delta=is_delta)]
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(planned, wanted))
-        entries = pa.concat_tables([NO_ENTRIES, *(result.entries for result in found)])
-        steps = [PruneStep("snapshots by kind of commit", len(snapshots), len(wanted)), *_summed(found)]
-        return ScanResult(entries.filter(pc.equal(entries["kind"], ADD)), tuple(steps))
+            return list(pool.map(planned, wanted))
 
     # ----------------------------------------------------------------------------------------------------------- diff
 
@@ -173,10 +185,10 @@ def _summed(results: Sequence[ScanResult]) -> list[PruneStep]:
     return [PruneStep(name, total, kept) for name, (total, kept) in totals.items()]
 
 
-FILE_COLUMN: Final = "_FILE"
-"""Of rows with kinds, the number of the file they are from: a -U and the +U after it are in the same."""
+COMMIT_COLUMN: Final = "_COMMIT"
+"""Of rows with kinds, the number of the commit they are from: the two rows of an update are of the same."""
 
-_FILE_FIELD: Final = pa.field(FILE_COLUMN, pa.int64())
+_COMMIT_FIELD: Final = pa.field(COMMIT_COLUMN, pa.int64())
 
 
 def as_inserts(rows: pa.Table, kind: int = INSERT) -> pa.Table:
@@ -184,7 +196,7 @@ def as_inserts(rows: pa.Table, kind: int = INSERT) -> pa.Table:
     return (
         rows.append_column(SYSTEM_SCHEMA.field(SEQUENCE_COLUMN), pa.nulls(len(rows), pa.int64()))
         .append_column(SYSTEM_SCHEMA.field(KIND_COLUMN), pa.array(np.full(len(rows), kind, np.int8)))
-        .append_column(_FILE_FIELD, pa.array(np.zeros(len(rows), np.int64)))
+        .append_column(_COMMIT_FIELD, pa.array(np.zeros(len(rows), np.int64)))
     )
 
 
@@ -195,21 +207,20 @@ class UnmergedReader(KeyedReader):
     def _each_key_once(self) -> bool:
         return True
 
-    def read_with_kinds(self, entries: pa.Table) -> pa.Table:
-        """All rows with sequence number, kind and file, deletes included, file by file in the order of the entries."""
+    def read_commits(self, entries: pa.Table, commits: Rows) -> pa.Table:
+        """All rows with sequence number, kind and commit, deletes included, file by file in the order of the entries."""
         wanted = self._wanted()
         merger = self._merger(wanted)
 
-        def read(numbered: tuple[int, Source]) -> pa.Table:
-            number, source = numbered
+        def read(commit: int, source: Source) -> pa.Table:
             rows = merger.read(source, wanted, None)
             if self.predicate is not None:
                 rows = rows.filter(pa.array(pred.matches_rows(self.predicate, rows)))
-            return rows.append_column(_FILE_FIELD, pa.array(np.full(len(rows), number)))
+            return rows.append_column(_COMMIT_FIELD, pa.array(np.full(len(rows), commit)))
 
         with ThreadPoolExecutor(self.threads) as pool:
-            tables = list(pool.map(read, enumerate(self._sources(entries))))
-        schema = pa.schema([*self.arrow_schema, *SYSTEM_SCHEMA, _FILE_FIELD])
+            tables = list(pool.map(read, commits.tolist(), self._sources(entries)))
+        schema = pa.schema([*self.arrow_schema, *SYSTEM_SCHEMA, _COMMIT_FIELD])
         parts = [pa.Table.from_arrays(table.select(schema.names).columns, schema=schema) for table in tables]
         return pa.concat_tables([schema.empty_table(), *parts])
 

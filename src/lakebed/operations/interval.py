@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.moments import moment_millis
+from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, CommitKind, Snapshot
 from lakebed.metadata.changelogs import changelog_ids, find_changelog
 from lakebed.metadata.store import TableStore
@@ -146,8 +147,13 @@ def _mode(text: str) -> Mode:
 
 
 def _auto(store: TableStore) -> Mode:
-    producer = TableOptions(store.schema().options).get("changelog-producer")
-    return Mode.DELTA if producer == "none" else Mode.CHANGELOG
+    return changes_mode(store.schema())
+
+
+def changes_mode(schema: TableSchema) -> Mode:
+    """Where a table's changes are told: in its changelog if it has one. Without a primary key none is ever written."""
+    has_none = not schema.primary_keys or TableOptions(schema.options).changelog_producer == "none"
+    return Mode.DELTA if has_none else Mode.CHANGELOG
 
 
 # ------------------------------------------------------------------------------------------------------------ points

@@ -1,8 +1,8 @@
 """What a stream reads next: positions in the history of a table, and how far a batch goes from one.
 
 A stream begins with the state of a snapshot or without it, then reads the changes of every snapshot, one after the other. A
-:class:`Position` is all that it has to remember. Whatever the limits of batches are, and however often a batch is planned, the
-batches together hold the same rows, each once.
+position is all that it has to remember. Whatever the limits of batches are, and however often a batch is planned, the batches
+together hold the same rows, each once.
 
 Nothing is passed over in silence: a snapshot that expired before it was read, a history that was rolled back, and columns that
 changed end a stream with an error that says what to do.
@@ -11,16 +11,15 @@ changed end a stream with an error that says what to do.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from lakebed.errors import CorruptError, NotFoundError, OptionError, SchemaError, UnsupportedError
+from lakebed.errors import NotFoundError, OptionError, SchemaError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.moments import moment_millis
 from lakebed.format.schema import TableSchema
@@ -29,8 +28,10 @@ from lakebed.format.types import Field
 from lakebed.metadata.consumers import Progress, find_progress, note_progress
 from lakebed.metadata.references import changelogs
 from lakebed.metadata.store import TableStore
+from lakebed.operations.binlog import BinlogReader, grouped
 from lakebed.operations.interval import changes_between
 from lakebed.operations.stream_files import Contents, How, Part, StreamFiles, StreamReader
+from lakebed.operations.stream_position import NO_LIMITS, Budget, Limits, Position
 from lakebed.options import TableOptions
 from lakebed.rows.read import DeletedRows
 
@@ -40,54 +41,10 @@ _NEEDS_CHANGELOG: Final = ("partial-update", "aggregation", "first-row")
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """A place in the history of a table: ``done`` groups of files of a snapshot are read, of its state or of its changes.
-
-    The state of a chain table is also that of a snapshot of the branch of full partitions, ``full``.
-    """
-
-    snapshot: int
-    done: int = 0
-    in_state: bool = False
-    full: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        raw = {"snapshot": self.snapshot, "done": self.done, "in": "state" if self.in_state else "changes"}
-        return raw | ({"full": self.full} if self.full else {})
-
-    @staticmethod
-    def from_json(raw: Mapping[str, Any]) -> Position:
-        snapshot, done, place, full = (raw.get(name) for name in ("snapshot", "done", "in", "full"))
-        full = 0 if full is None else full
-        if any(type(number) is not int for number in (snapshot, done, full)) or place not in {"state", "changes"}:
-            raise CorruptError(
-                f"{dict(raw)} is not a position of a stream of Lakebed; start with a new checkpoint folder"
-            )
-        return Position(raw["snapshot"], raw["done"], place == "state", full)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The most that a batch reads; a group of files is never divided, so a batch has one however large that is."""
-
-    files: int | None = None
-    size: int | None = None
-    rows: int | None = None
-    snapshots: int | None = None
-
-    @property
-    def any(self) -> bool:
-        return any(limit is not None for limit in (self.files, self.size, self.rows, self.snapshots))
-
-
-NO_LIMITS: Final = Limits()
-
-
-@dataclass(frozen=True, slots=True)
 class Batch:
     """What one batch reads of some files: how, and which groups of them."""
 
-    reader: StreamReader
+    reader: StreamReader | BinlogReader
     part: Part
 
 
@@ -96,7 +53,7 @@ class TableStream:
     """One stream over one table: which columns and rows, with kinds or without.
 
     ``all_columns``: the stream is about whatever columns the table has, so a new one is not to be missed;
-    ``new_columns_pass`` says otherwise.
+    ``new_columns_pass`` says otherwise. ``updates``: rows are those of ``$binlog``, with both sides of an update in one.
     """
 
     store: TableStore
@@ -106,10 +63,11 @@ class TableStream:
     kinds: bool = False
     all_columns: bool = True
     new_columns_pass: bool = False
+    updates: bool = False
 
     @cached_property
     def files(self) -> StreamFiles:
-        return StreamFiles(self.store, self.schema, self.predicate)
+        return StreamFiles(self.store, self.schema, self.predicate, self.updates)
 
     @property
     def _options(self) -> TableOptions:
@@ -122,7 +80,8 @@ class TableStream:
         check_streamable(self.store, self.schema)
         begin = self._noted() or self._first()
         self.note(begin)
-        return begin
+        last = self.store.snapshots.find(begin.last)
+        return begin if last is None else replace(begin, seen=last.delta_manifest_list)
 
     def _first(self) -> Position:
         options = self._options
@@ -213,7 +172,7 @@ class TableStream:
 
     def advance(self, start: Position, limits: Limits = NO_LIMITS, until: int | None = None) -> Position:
         """How far a batch goes from a position: as far as limits allow, and to snapshot ``until`` at most."""
-        budget = _Budget(limits)
+        budget = Budget(limits)
         position = start
         for place in self._places(start, until):
             if place.changes is not None and place.changes.schema_id > self.schema.id:
@@ -223,17 +182,18 @@ class TableStream:
                         raise problem
                     return position
             if not limits.any:
-                position = Position(place.begin.snapshot + 1)
+                position = place.end
                 continue
             done = place.begin.done
             taken = budget.take(place.contents.weights[done:])
             if done + taken < place.contents.count:
-                return position if not taken else replace(place.begin, done=done + taken)
-            position = Position(place.begin.snapshot + 1)
+                return position if not taken else place.within(done + taken, in_updates=self.updates)
+            position = place.end
         return position
 
     def read(self, start: Position, end: Position) -> list[Batch]:
         """What lies between two positions, in order."""
+        self._check_history(end)
         parts: list[Part] = []
         for place in self._places(start, end.snapshot):
             at = place.begin
@@ -243,6 +203,8 @@ class TableStream:
             if last and end.done == 0:
                 break
             parts += place.contents.between(at.done, end.done if last else place.contents.count)
+        if self.updates:
+            return [Batch(BinlogReader.over(self.reader(part)), grouped(part)) for part in _joined(parts)]
         return [Batch(self.reader(part), part) for part in _joined(parts)]
 
     def reader(self, part: Part) -> StreamReader:
@@ -258,21 +220,36 @@ class TableStream:
 
     def _places(self, start: Position, until: int | None) -> Iterator[_Place]:
         """What there is to read from a position on, snapshot by snapshot."""
-        latest = self.latest_id()
+        latest = self._check_history(start)
         following = start.snapshot
         if start.in_state:
             yield _Place(start, None, partial(self.state, start))
             following += 1
-        if latest + 1 < following:
-            raise NotFoundError(
-                f"a stream of table {self.store.name} has read up to snapshot {following - 1}, but the latest is "
-                f"{latest or 'none'}: the table was rolled back or made anew. Start with a new checkpoint folder"
-            )
         last = latest if until is None else min(latest, until)
         for first in range(following, last + 1, _WINDOW):
             for snapshot in self._snapshots(first, min(last, first + _WINDOW - 1)):
                 begin = start if snapshot.id == start.snapshot and not start.in_state else Position(snapshot.id)
                 yield _Place(begin, snapshot, partial(self.files.changes, snapshot))
+
+    def _check_history(self, at: Position) -> int:
+        """Refuse a position in a history that is no more, or of another kind of stream; the number of the latest snapshot."""
+        if at.done and not at.in_state and at.in_updates != self.updates:
+            raise OptionError(
+                f"this checkpoint is in the middle of snapshot {at.snapshot} of table {self.store.name}, as a stream "
+                f"{'of' if at.in_updates else 'not of'} its $binlog; go on as such, or start with a new checkpoint folder"
+            )
+        latest = self.latest_id()
+        problem = f"but the latest is {latest or 'none'}" if latest < at.last else None
+        if problem is None and at.seen:
+            found = self.store.snapshots.find(at.last)  # of one that expired nobody can tell
+            if found is not None and found.delta_manifest_list != at.seen:
+                problem = "but that is another one now"
+        if problem is not None:
+            raise NotFoundError(
+                f"a stream of table {self.store.name} has read up to snapshot {at.last}, {problem}: the table was rolled back "
+                "or made anew. Start with a new checkpoint folder"
+            )
+        return latest
 
     def _snapshots(self, first: int, last: int) -> list[Snapshot]:
         try:
@@ -346,37 +323,22 @@ class _Place:
     changes: Snapshot | None
     list_files: Callable[[], Contents]
 
+    @property
+    def _seen(self) -> str:
+        return self.begin.seen if self.changes is None else self.changes.delta_manifest_list
+
+    @property
+    def end(self) -> Position:
+        """After all of it."""
+        return Position(self.begin.snapshot + 1, seen=self._seen)
+
+    def within(self, done: int, *, in_updates: bool) -> Position:
+        """After some groups of it."""
+        return replace(self.begin, done=done, in_updates=in_updates and not self.begin.in_state, seen=self._seen)
+
     @cached_property
     def contents(self) -> Contents:
         return self.list_files()
-
-
-class _Budget:
-    """How much a batch may still take."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = np.array(
-            [np.iinfo(np.int64).max if limit is None else limit for limit in (limits.files, limits.size, limits.rows)]
-        )
-        self._used = np.zeros(3, np.int64)
-        self._snapshots = limits.snapshots
-
-    def take(self, weights: npt.NDArray[np.int64]) -> int:
-        """How many of the next groups of a snapshot fit; groups that weigh nothing always do."""
-        weighty = np.flatnonzero(weights[:, 0])
-        if not len(weighty):
-            return len(weights)
-        if self._snapshots == 0:
-            return int(weighty[0])
-        totals = self._used + np.cumsum(weights, axis=0)
-        exceeding = np.flatnonzero(np.any(totals > self._limits, axis=1))
-        if not self._used.any():  # whatever the limits, a batch takes the first
-            exceeding = exceeding[exceeding > weighty[0]]
-        taken = int(exceeding[0]) if len(exceeding) else len(weights)
-        if taken > weighty[0]:
-            self._used = totals[taken - 1]
-            self._snapshots = None if self._snapshots is None else self._snapshots - 1
-        return taken
 
 
 def _joined(parts: Iterable[Part]) -> Iterator[Part]:

@@ -32,7 +32,7 @@ from lakebed.metadata.levels import by_bucket, level_files, sections
 from lakebed.metadata.scan import live_entries, partition_mask, partition_part, stats_mask
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compaction_options, skips_level0
-from lakebed.operations.interval import Mode
+from lakebed.operations.interval import Mode, changes_mode
 from lakebed.options import TableOptions
 from lakebed.rows.data_file import RETRACTIONS
 from lakebed.rows.keyed_read import KeyedReader
@@ -105,16 +105,20 @@ class Contents:
 
 @dataclass(frozen=True)
 class StreamFiles:
-    """Lists what snapshots of one table hold for one stream."""
+    """Lists what snapshots of one table hold for one stream.
+
+    ``pairs``: the rows before and after an update are to be read together, so files that a commit wrote to one bucket are one group.
+    """
 
     store: TableStore
     schema: TableSchema
     predicate: pred.Node | None = None
+    pairs: bool = False
 
     @cached_property
     def mode(self) -> Mode:
         """Whether changes are what commits added, or what changelogs tell."""
-        return Mode.DELTA if self._options.changelog_producer == "none" else Mode.CHANGELOG
+        return changes_mode(self.schema)
 
     @property
     def _options(self) -> TableOptions:
@@ -165,17 +169,23 @@ class StreamFiles:
             return self.weighed(self._overwritten(snapshot))
         if self.mode is Mode.CHANGELOG:
             name = snapshot.changelog_manifest_list
-            return self.weighed([] if name is None else [_singly(How.CHANGES, self._entries(name, ADD))])
+            return self.weighed([] if name is None else [self._written(self._entries(name, ADD))])
         if snapshot.commit_kind is not CommitKind.APPEND:
             return self.weighed([])
-        return self.weighed([_singly(How.CHANGES, self._entries(snapshot.delta_manifest_list, ADD))])
+        return self.weighed([self._written(self._entries(snapshot.delta_manifest_list, ADD))])
+
+    def _written(self, entries: pa.Table) -> Part:
+        """Files that a commit wrote."""
+        if not (self.pairs and self.schema.primary_keys):
+            return _singly(How.CHANGES, entries)
+        return Part(How.CHANGES, entries, tuple(by_bucket(entries)), DeletedRows())
 
     def _overwritten(self, snapshot: Snapshot) -> list[Part]:
         """What an overwrite took away and brought, if the table's options ask for that."""
         only_added = not self.schema.primary_keys and bool(self._options.get("streaming-read-append-overwrite"))
         if not self.reads_overwrites:
             name = snapshot.delta_manifest_list
-            return [_singly(How.CHANGES, self._entries(name, ADD))] if only_added else []
+            return [self._written(self._entries(name, ADD))] if only_added else []
         if not self.schema.primary_keys and self._options.deletion_vectors_enabled:
             raise UnsupportedError(
                 f"snapshot {snapshot.id} of table {self.store.name} may have marked single rows as deleted, which a stream with "
@@ -191,7 +201,7 @@ class StreamFiles:
             taken = _singly(How.GONE, gone.filter(pc.greater(gone["level"], 0)), deleted)
         else:
             taken = _singly(How.GONE, gone, deleted)
-        return [taken, _singly(How.CHANGES, self._entries(snapshot.delta_manifest_list, ADD))]
+        return [taken, self._written(self._entries(snapshot.delta_manifest_list, ADD))]
 
     def _entries(self, manifest_list: str, kind: int) -> pa.Table:
         entries = self.store.manifests.read_entries(self.store.manifests.read_list(manifest_list))

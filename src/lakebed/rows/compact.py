@@ -126,7 +126,7 @@ class Compactor:
 
     def run(self, work: BucketWork) -> BucketResult:
         """Compact one bucket."""
-        return _BucketRun(self, work).result()
+        return _BucketRun(self, work, self.keeps_deletes).result()
 
     def abort(self) -> None:
         """Remove everything that was written."""
@@ -160,6 +160,11 @@ class Compactor:
     def keeps_deletes(self) -> bool:
         """Whether deletes stay for good, because they are about rows of other partitions too."""
         return self.layout.options.is_delta_branch(self.layout.store.paths.branch)
+
+    @property
+    def keeps_empty(self) -> bool:
+        """Whether deletes stay where they are all that is left, because it matters that their partition is there."""
+        return self.layout.options.is_full_branch(self.layout.store.paths.branch)
 
     @property
     def _marks(self) -> bool:
@@ -229,6 +234,7 @@ class _BucketRun:
 
     compactor: Compactor
     work: BucketWork
+    keeps_deletes: bool
     marks: dict[str, np.ndarray] = field(default_factory=dict)
 
     def result(self) -> BucketResult:
@@ -255,8 +261,11 @@ class _BucketRun:
         except BaseException:
             self._changelog.discard()
             raise
-        index = self.compactor._index_changes(entries.take(gone), self.marks) if gone else ()  # noqa: SLF001 - the two are one
         table = pa.concat_tables(parts) if parts else NO_ENTRIES
+        is_empty = len(gone) == len(entries) and not pc.any(pc.equal(table["kind"], ADD)).as_py()
+        if is_empty and self.compactor.keeps_empty and not self.keeps_deletes:
+            return replace(self, keeps_deletes=True, marks={}).result()
+        index = self.compactor._index_changes(entries.take(gone), self.marks) if gone else ()  # noqa: SLF001 - the two are one
         return BucketResult(table, index, len(gone), upgraded, changelog)
 
     @property
@@ -265,7 +274,7 @@ class _BucketRun:
 
     @cached_property
     def _drops_deletes(self) -> bool:
-        if self.compactor.keeps_deletes:
+        if self.keeps_deletes:
             return False
         return drops_deletes(self.work.unit, self.work.files) or self._marks
 
@@ -318,7 +327,7 @@ class _BucketRun:
         reader = self.compactor.reader
         keys = [key.name for key in reader.keys]
         before = self._before if self._is_new(chosen) else None
-        keeps_marked = self.compactor.keeps_deletes
+        keeps_marked = self.keeps_deletes
         for piece in reader.merge_pieces(self.work.entries, chosen, older, before, keeps_marked=keeps_marked):
             for name, positions in piece.replaced.items():
                 known = self.marks.get(name)

@@ -30,7 +30,7 @@ def not_in(rows: pa.Table, others: pa.Table) -> Mask:
     """
     if not len(others) or not len(rows):
         return np.ones(len(rows), np.bool_)
-    codes = _dense(_row_codes(pa.concat_tables([others, rows])))
+    codes = _dense(row_codes(pa.concat_tables([others, rows])))
     theirs, ours = codes[: len(others)], codes[len(others) :]
     taken = np.bincount(theirs, minlength=int(codes.max()) + 1)
     order = np.argsort(ours, kind="stable")
@@ -57,7 +57,8 @@ def equal_rows(rows: pa.Table, others: pa.Table) -> Mask:
     return same
 
 
-def _row_codes(table: pa.Table) -> Codes:
+def row_codes(table: pa.Table) -> Codes:
+    """A number for each row, the same for equal rows."""
     return _packed([_codes(column.combine_chunks()) for column in table.columns], len(table))
 
 

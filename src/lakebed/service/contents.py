@@ -74,43 +74,17 @@ class Contents:
         return total(self.entries, "file_size")
 
     @property
-    def partition_count(self) -> int:
-        return len(pc.unique(self.entries["partition"])) if self.schema.partition_keys else 0
-
-    @property
     def bucket_count(self) -> int:
         return len(self.entries.select(["partition", "bucket"]).group_by(["partition", "bucket"]).aggregate([]))
 
     # ---------------------------------------------------------------------------------------------- partitions
 
-    def partitions(self, cut: Slice, search: str | None) -> Page[PartitionInfo]:
-        """Partitions by name, those whose name holds a text."""
-        if not self.schema.partition_keys:
-            return Page(**cut.page([]))
+    def partition_sums(self) -> pa.Table:
+        """What each partition holds."""
         groups = self.entries.group_by("partition", use_threads=False).aggregate([*_SUMS, ("bucket", "count_distinct")])
-        groups = self._named(groups)
-        if search:
-            groups = groups.filter(pc.match_substring(groups["name"], search, ignore_case=True))
-        shown = cut.of(groups.sort_by("name"))
-        values = partition_values(self.schema, _joined(shown["partition"]))
-        texts = [
-            dict(zip(values, row, strict=True)) for row in zip(*(v.to_pylist() for v in values.values()), strict=True)
-        ]
-        items = [
-            PartitionInfo(
-                partition=row["name"],
-                values=text,
-                record_count=row["row_count_sum"],
-                file_count=row["file_name_count"],
-                byte_count=row["file_size_sum"],
-                bucket_count=row["bucket_count_distinct"],
-                last_update_millis=wall_clock_millis(row["creation_time_max"]),
-            )
-            for row, text in zip(shown.to_pylist(), texts, strict=True)
-        ]
-        return Page(items=items, **cut.fields(len(groups)))
+        return groups.append_column("branch", pa.repeat(self.store.paths.branch, len(groups)))
 
-    def _named(self, table: pa.Table) -> pa.Table:
+    def named(self, table: pa.Table) -> pa.Table:
         """A table with the names of its encoded partitions; each name is made once."""
         codes = _joined(table["partition"]).dictionary_encode()
         names = partition_names(self.schema, codes.dictionary)
@@ -127,7 +101,7 @@ class Contents:
     def buckets(self, cut: Slice, partition: str | None) -> BucketPage:
         """Buckets by partition and number, with what lies on each level."""
         entries = self.entries if partition is None else self.in_partition(partition)
-        groups = self._named(entries.group_by(["partition", "bucket"], use_threads=False).aggregate(_SUMS))
+        groups = self.named(entries.group_by(["partition", "bucket"], use_threads=False).aggregate(_SUMS))
         shown = cut.of(groups.sort_by([("name", "ascending"), ("bucket", "ascending")]))
         mine = entries.filter(pc.is_in(entries["partition"], value_set=pc.unique(_joined(shown["partition"]))))
         levels = mine.group_by(["partition", "bucket", "level"], use_threads=False).aggregate(_SUMS).sort_by("level")
@@ -171,7 +145,7 @@ class Contents:
         if sort is not None and sort in SORTS:
             order = [SORTS[sort]]
         else:
-            entries = self._named(entries)
+            entries = self.named(entries)
             order = [("name", "ascending"), ("bucket", "ascending"), ("level", "ascending")]
         places = pc.sort_indices(entries, sort_keys=[*order, ("file_name", "ascending")])
         shown = entries.take(places.slice(cut.offset, cut.limit))
@@ -233,6 +207,44 @@ _FILE_COLUMNS: Final = [
     "file_source",
     "creation_time",
 ]
+
+
+def partition_count(found: Sequence[Contents]) -> int:
+    """How many partitions some branches of a table have."""
+    codes = pa.chunked_array([chunk for one in found for chunk in one.entries["partition"].chunks], pa.binary())
+    return len(pc.unique(codes)) if found[0].schema.partition_keys else 0
+
+
+def partitions_of(found: Sequence[Contents], cut: Slice, search: str | None) -> Page[PartitionInfo]:
+    """Partitions by name, those whose name holds a text; one that several branches have is told of by the first."""
+    first = found[0]
+    if not first.schema.partition_keys:
+        return Page(**cut.page([]))
+    groups = first.partition_sums()
+    for other in found[1:]:
+        more = other.partition_sums()
+        seen = pc.is_in(more["partition"], value_set=_joined(groups["partition"]))
+        groups = pa.concat_tables([groups, more.filter(pc.invert(seen))])
+    groups = first.named(groups)
+    if search:
+        groups = groups.filter(pc.match_substring(groups["name"], search, ignore_case=True))
+    shown = cut.of(groups.sort_by("name"))
+    values = partition_values(first.schema, _joined(shown["partition"]))
+    texts = [dict(zip(values, row, strict=True)) for row in zip(*(v.to_pylist() for v in values.values()), strict=True)]
+    items = [
+        PartitionInfo(
+            partition=row["name"],
+            branch=row["branch"],
+            values=text,
+            record_count=row["row_count_sum"],
+            file_count=row["file_name_count"],
+            byte_count=row["file_size_sum"],
+            bucket_count=row["bucket_count_distinct"],
+            last_update_millis=wall_clock_millis(row["creation_time_max"]),
+        )
+        for row, text in zip(shown.to_pylist(), texts, strict=True)
+    ]
+    return Page(items=items, **cut.fields(len(groups)))
 
 
 def total(entries: pa.Table, column: str) -> int:

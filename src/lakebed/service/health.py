@@ -272,12 +272,18 @@ def _history(patient: Patient) -> Iterator[HealthItem]:
 
 
 def _chain(patient: Patient) -> Iterator[HealthItem]:
-    rows = chain_rows(patient.opened)
+    try:
+        rows = chain_rows(patient.opened)
+    except LakebedError as error:  # branches that are missing or do not go together: no day can be read
+        yield _item("chain", "problem", f"The table cannot be read: {error}")
+        return
     if rows is None:
         return
     stale = [row.partition for row in rows if row.is_stale]
     if stale:
-        reason = f"{count_text(len(stale), 'full partition')} are stale, as older changes were rewritten: {names_text(stale)}."
+        verb = "is" if len(stale) == 1 else "are"
+        which = f"{count_text(len(stale), 'full partition')} {verb} stale"
+        reason = f"{which}, as older changes were rewritten: {names_text(stale)}."
         yield _item("chain", "warning", reason, value=len(stale), unit="partitions")
         return
     deepest = max((row.depth or 0 for row in rows), default=0)

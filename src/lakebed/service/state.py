@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -85,12 +85,9 @@ class Service:
         schema = opened.store.schema_of(snapshot) if snapshot is not None and travelled else opened.store.schema()
         return Contents(opened.warehouse, opened.store, snapshot, schema, self.files.of(opened.store, snapshot))
 
-    def totals(self, opened: OpenTable, contents: Contents) -> Totals:
-        """What a branch holds; main of a chain table shows what its two branches hold, so theirs counts with it."""
-        found = [contents]
-        names = branch_names(contents.schema)
-        if names is not None and opened.table.branch_name == MAIN_BRANCH:
-            found += [self.contents(opened.on_branch(name)) for name in names if name in opened.table.branches()]
+    @staticmethod
+    def totals(found: Sequence[Contents]) -> Totals:
+        """What a branch holds, with the others that it shows."""
         snapshots = [one.snapshot for one in found if one.snapshot is not None]
         return Totals(
             record_count=sum(snapshot.total_record_count for snapshot in snapshots),
@@ -98,6 +95,14 @@ class Service:
             byte_count=sum(one.byte_count for one in found),
             last_commit_millis=max((snapshot.time_millis for snapshot in snapshots), default=None),
         )
+
+    def shown(self, opened: OpenTable, contents: Contents) -> list[Contents]:
+        """The contents of a branch; for main of a chain table also those that it shows: full partitions, then changes."""
+        names = branch_names(contents.schema)
+        if names is None or opened.table.branch_name != MAIN_BRANCH:
+            return [contents]
+        there = opened.table.branches()
+        return [contents, *(self.contents(opened.on_branch(name)) for name in names if name in there)]
 
     def snapshot_count(self, opened: OpenTable) -> int:
         """How many snapshots a branch has."""

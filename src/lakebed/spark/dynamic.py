@@ -9,14 +9,14 @@ got keys that it did not know.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from lakebed.buckets.dynamic import Assigner, Spread, assigner_of
+from lakebed.buckets.dynamic import Assigner, Spread, assigner_of, target_rows
 from lakebed.buckets.placement import KnownPartition, LoadPartition, key_hashes, partition_hash
 from lakebed.format.binary_row import encode_row
 from lakebed.format.index_manifest import IndexEntry
@@ -24,7 +24,8 @@ from lakebed.format.schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.hash_indexes import BucketIndexUpdate, PartitionIndex, indexes_of, read_partition
 from lakebed.metadata.store import TableStore
-from lakebed.operations.dynamic_buckets import IndexWriter
+from lakebed.operations.dynamic_buckets import IndexWriter, bytes_per_row
+from lakebed.options import TableOptions
 from lakebed.rows.data_file import FileLayout
 from lakebed.rows.partitions import group_rows
 from lakebed.spark.exchange import (
@@ -104,14 +105,16 @@ class Assigning:
             *values, number = group.values
             place = encode_row(tuple(values), types), int(number)  # type: ignore[call-overload]
             if place not in assigners:
-                assigners[place] = self._assigner(*place, load)
+                assigners[place] = self._assigner(*place, load, rows.nbytes / len(rows))
             at = group.rows["row"].to_numpy()
             buckets[at] = assigners[place].assign(hashes[at])
         return buckets
 
-    def _assigner(self, partition: bytes, channel: int, load: LoadPartition) -> Assigner:
-        known = load(partition).hashes
-        return Assigner(self.spread, known, partition_hash=partition_hash(partition), only=channel)
+    def _assigner(self, partition: bytes, channel: int, load: LoadPartition, per_row: float) -> Assigner:
+        known = load(partition)
+        target = target_rows(TableOptions(self.schema.options), known.bytes_per_row or per_row)
+        spread = replace(self.spread, target_rows=target)
+        return Assigner(spread, known.hashes, partition_hash=partition_hash(partition), only=channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +131,13 @@ class Assigned:
 def loader(store: TableStore, snapshot: Snapshot | None) -> LoadPartition:
     """Loads partitions as they are in a snapshot; ``None``: as if there were nothing."""
     indexes = indexes_of(store, snapshot)
+    by_size = TableOptions(store.schema().options).dynamic_bucket_target_size is not None
 
     @lru_cache(maxsize=4)
     def load(partition: bytes) -> KnownPartition:
         index = indexes.get(partition, PartitionIndex(0 if snapshot is None else snapshot.id))
-        return KnownPartition(index, read_partition(store, index))
+        size = bytes_per_row(store, snapshot, partition) if by_size else None
+        return KnownPartition(index, read_partition(store, index), size)
 
     return load
 

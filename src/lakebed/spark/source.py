@@ -122,6 +122,27 @@ class FilesWritten(WriterCommitMessage):  # type: ignore[misc]
     changelog: bytes
 
 
+def check_frame(store: TableStore, frame: StructType, mode: WriteMode) -> None:
+    """Refuse before a row is written what no row could repair."""
+    schema = store.schema()
+    where = f"table {store.name}"
+    check_existing(schema.options, where=where, writing=True)
+    check_keyed(schema, where)
+    row_kind = mode.row_kind
+    fields = fields_from_spark(frame)
+    if row_kind is not None:
+        if not schema.primary_keys:
+            raise DataError(f"{where} has no primary key, so its rows have no row kind; leave row_kind out")
+        if mode.overwrite:
+            raise DataError(f"{where}: rows that replace others have no row kind; leave row_kind out")
+        names = [field.name for field in fields]
+        if row_kind not in names:
+            raise DataError(unknown_name("column", row_kind, names, where=f"the data for {where}"))
+        if row_kind not in schema.field_names:
+            fields = tuple(field for field in fields if field.name != row_kind)
+    conform(_empty(fields), schema.fields, where=where)
+
+
 class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
     """Writes rows into a table with one commit."""
 
@@ -132,34 +153,14 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
         self._who = Identity.of(schema) if who is None else who
         self._latest = store.snapshots.latest()
         self._after = 0 if self._latest is None else self._latest.id
-        self._check(frame)
-
-    def _check(self, frame: StructType) -> None:
-        """Refuse before a row is written what no row could repair."""
-        schema = self._store.schema()
-        where = f"table {self._store.name}"
-        check_existing(schema.options, where=where, writing=True)
-        check_keyed(schema, where)
+        check_frame(store, frame, mode)
         if has_dynamic_buckets(schema):
             raise UnsupportedError(
-                f"{where} has dynamic buckets, which need a shuffle that Spark does not make for a data source; write the "
-                "frame with lake.table(...).write(frame), or with SQL; a stream with foreachBatch(lakebed.stream_to(table))"
+                f"table {store.name} has dynamic buckets, which need a shuffle that Spark does not make for a data source; "
+                "write the frame with lake.table(...).write(frame), or with SQL"
             )
-        row_kind = self._mode.row_kind
-        fields = fields_from_spark(frame)
-        if row_kind is not None:
-            if not schema.primary_keys:
-                raise DataError(f"{where} has no primary key, so its rows have no row kind; leave row_kind out")
-            if self._mode.overwrite:
-                raise DataError(f"{where}: rows that replace others have no row kind; leave row_kind out")
-            names = [field.name for field in fields]
-            if row_kind not in names:
-                raise DataError(unknown_name("column", row_kind, names, where=f"the data for {where}"))
-            if row_kind not in schema.field_names:
-                fields = tuple(field for field in fields if field.name != row_kind)
-        conform(_empty(fields), schema.fields, where=where)
-        if self._mode.overwrite:
-            replacing(self._store, self._mode.partition, self._who)  # a partition that does not exist says so now
+        if mode.overwrite:
+            replacing(store, mode.partition, self._who)  # a partition that does not exist says so now
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
         """Runs in a task: writes files."""

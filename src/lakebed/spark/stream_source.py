@@ -21,8 +21,10 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from lakebed.operations.stream import NO_LIMITS, Limits, Position, TableStream
+from lakebed.operations.binlog import BinlogReader
+from lakebed.operations.stream import TableStream
 from lakebed.operations.stream_files import StreamReader
+from lakebed.operations.stream_position import NO_LIMITS, Limits, Position
 from lakebed.spark.columns import spark_arrow_schema, spark_batches
 from lakebed.spark.splits import Split, check_readable, pack, split_size
 from lakebed.spark.worker_errors import plain_errors
@@ -101,7 +103,7 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Runs in a task: the rows of some files."""
-        reader: StreamReader
+        reader: StreamReader | BinlogReader
         split: Split
         reader, split = partition.value
         with plain_errors():

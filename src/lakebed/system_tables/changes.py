@@ -14,12 +14,11 @@ import pyarrow.compute as pc
 from lakebed.format.schema import TableSchema
 from lakebed.metadata.scan import live_entries
 from lakebed.metadata.store import TableStore
+from lakebed.operations.binlog import pack
 from lakebed.operations.compact import skips_level0
-from lakebed.operations.incremental import FILE_COLUMN, IncrementalRead, as_inserts
+from lakebed.operations.incremental import COMMIT_COLUMN, IncrementalRead, as_inserts
 from lakebed.operations.interval import Interval
 from lakebed.options import TableOptions
-from lakebed.rows.changelog import UPDATE_AFTER, UPDATE_BEFORE
-from lakebed.rows.difference import equal_rows
 from lakebed.rows.keyed_read import KeyedReader
 from lakebed.rows.merge import KIND_COLUMN, ROW_KINDS, SEQUENCE_COLUMN
 from lakebed.rows.read import DeletedRows, FileReader
@@ -42,29 +41,9 @@ def binlog(store: TableStore, interval: Interval | None = None) -> pa.Table:
     schema = store.schema()
     rows = _rows(store, schema, interval)
     kinds = rows[KIND_COLUMN].to_numpy()
-    pairs = _is_pair(rows, kinds, schema)
-    first = np.ones(len(rows), np.bool_)
-    first[1:] = ~pairs
-    starts = np.flatnonzero(first)
-    offsets = pa.array(np.append(starts, len(rows)), pa.int32())
-    columns = [pa.array([], pa.string()) if not len(rows) else _texts(kinds[offsets.to_numpy()[1:] - 1])]
-    fields = [_KIND]
-    for column in schema.field_names:
-        values = rows[column].combine_chunks()
-        columns.append(pa.ListArray.from_arrays(offsets, values, type=pa.list_(pa.field("element", values.type))))
-        fields.append(pa.field(column, columns[-1].type))
-    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
-
-
-def _is_pair(rows: pa.Table, kinds: np.ndarray, schema: TableSchema) -> np.ndarray:
-    """For each row but the last, whether it and the next are the two rows of one update: of one key, in one file."""
-    pairs = (kinds[:-1] == UPDATE_BEFORE) & (kinds[1:] == UPDATE_AFTER)
-    told = [FILE_COLUMN, *schema.primary_keys]
-    before = np.flatnonzero(pairs)
-    if len(before):
-        told_by = rows.select(told)
-        pairs[before] = equal_rows(told_by.take(pa.array(before)), told_by.take(pa.array(before + 1)))
-    return np.asarray(pairs)
+    packing = pack(kinds, rows.select([COMMIT_COLUMN, *schema.primary_keys]))
+    packed = packing.rows(rows, kinds, schema.field_names)
+    return packed.set_column(0, _KIND, packed[_KIND.name])
 
 
 def _texts(kinds: np.ndarray) -> pa.Array:
@@ -72,7 +51,7 @@ def _texts(kinds: np.ndarray) -> pa.Array:
 
 
 def _rows(store: TableStore, schema: TableSchema, interval: Interval | None) -> pa.Table:
-    """Rows with sequence number, kind and the number of their file."""
+    """Rows with sequence number, kind and the number of their commit."""
     if interval is not None:
         return IncrementalRead(store, schema, interval, schema.fields, None).with_kinds()
     latest = store.snapshots.latest()
@@ -83,4 +62,4 @@ def _rows(store: TableStore, schema: TableSchema, interval: Interval | None) -> 
     if skips_level0(schema):
         entries = entries.filter(pc.greater(entries["level"], 0))
     rows = KeyedReader(store, schema, schema.fields, None, deleted).read_with_kinds(entries)
-    return rows.append_column(FILE_COLUMN, pa.array(np.arange(len(rows))))
+    return rows.append_column(COMMIT_COLUMN, pa.array(np.zeros(len(rows), np.int64)))

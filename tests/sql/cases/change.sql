@@ -1,4 +1,4 @@
--- kinds: append, bucketed, keyed, vectors
+-- kinds: append, bucketed, keyed, dynamic, vectors
 CREATE TABLE t (id INT NOT NULL, v STRING, n INT) $PROPERTIES;
 UPDATE t SET n = 1;
 SELECT count(*) FROM t;

@@ -1,4 +1,4 @@
--- kinds: append, vectors
+-- kinds: append, dynamic, vectors
 CREATE TABLE t (id INT NOT NULL, v STRING, d DATE NOT NULL, h INT NOT NULL) PARTITIONED BY (d, h) $PROPERTIES[d,h];
 INSERT INTO t VALUES (1, 'a', DATE '2024-01-01', 1), (2, 'b', DATE '2024-01-01', 2), (3, 'c', DATE '2024-01-02', 1);
 SHOW PARTITIONS t;

@@ -1,4 +1,4 @@
--- kinds: append, bucketed, keyed, vectors, partial, aggregation, first
+-- kinds: append, bucketed, keyed, dynamic, vectors, partial, aggregation, first
 CREATE TABLE t (id INT NOT NULL, v STRING, n INT) $PROPERTIES;
 SELECT * FROM t;
 --> nothing

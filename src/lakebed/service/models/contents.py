@@ -14,6 +14,7 @@ class PartitionInfo(Model):
     """A partition."""
 
     partition: str = Field(examples=["dt=2025-01-01"])
+    branch: str = Field(description="The branch that its files are on; main of a chain table shows those of others.")
     values: dict[str, str | None] = Field(examples=[{"dt": "2025-01-01"}])
     record_count: int
     file_count: int

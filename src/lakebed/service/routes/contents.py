@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from lakebed.chain.layout import branch_names
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH
 from lakebed.service.chain import chain_view
+from lakebed.service.contents import partitions_of
 from lakebed.service.models.common import Page
 from lakebed.service.models.contents import BranchInfo, BucketPage, ChainView, FilePage, PartitionInfo, TagInfo
 from lakebed.service.routes.parameters import (
@@ -33,9 +34,13 @@ router = APIRouter(prefix=API, tags=["contents"])
 def partitions(
     state: ServiceState, opened: Opened, part: Cut, search: Search = None, version: Version = None
 ) -> Page[PartitionInfo]:
-    """Partitions by name; a table that has no partition columns has none."""
+    """Partitions by name; a table that has no partition columns has none.
+
+    Main of a chain table lists those of its branches too, unless a version of main is asked for.
+    """
     state.metrics.pages.labels("partitions").inc()
-    return state.contents(opened, version).partitions(part, search)
+    contents = state.contents(opened, version)
+    return partitions_of(state.shown(opened, contents) if version is None else [contents], part, search)
 
 
 @router.get(f"{TABLE_PATH}/buckets", summary="Buckets and their levels", responses=READ_ERRORS)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import pyarrow as pa
 from fastapi import APIRouter, Query
 
 from lakebed.errors import ExpressionError
+from lakebed.format.moments import moment_millis
 from lakebed.format.types import Field, field_from_arrow
 from lakebed.scan import Scan
 from lakebed.service.contents import total
@@ -44,9 +46,11 @@ def preview(
     ] = None,
 ) -> Preview:
     """The first rows of a version that satisfy a condition. A read that would open too much is refused."""
+    at = as_moment(timestamp)
+    millis = None if at is None else moment_millis(at, now_millis=time.time_ns() // 1_000_000, what="timestamp")
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     try:
-        scan = opened.table.scan(names, where, version=version, timestamp=as_moment(timestamp))
+        scan = opened.table.scan(names, where, version=version, timestamp=millis)
     except RecursionError:
         raise ExpressionError("the condition is nested too deeply; write it flatter") from None
     plan = scan.plan()

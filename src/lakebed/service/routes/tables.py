@@ -13,6 +13,7 @@ from lakebed.format.types import Field
 from lakebed.operations.diff import schema_differences
 from lakebed.option_table import SECTIONS
 from lakebed.options import OPTIONS, Support, TableOptions, find
+from lakebed.service.contents import partition_count
 from lakebed.service.errors import documented
 from lakebed.service.health import summary_of
 from lakebed.service.history import snapshot_info
@@ -137,7 +138,7 @@ def _summary(state: Service, home: Warehouse, database: str, name: str, *, healt
         }
         if health:
             contents = state.contents_of(opened, latest)
-            found |= asdict(state.totals(opened, contents))
+            found |= asdict(state.totals(state.shown(opened, contents)))
             examined = state.health(opened, contents, state.snapshot_count(opened), orphans=False)
             found["health"] = summary_of(examined)
     except LakebedError as error:
@@ -153,7 +154,8 @@ def overview(state: ServiceState, opened: Opened) -> TableOverview:
     table = opened.table
     schema, latest = table.schema, table.latest_snapshot()
     contents = state.contents_of(opened, latest)
-    totals = state.totals(opened, contents)
+    shown = state.shown(opened, contents)
+    totals = state.totals(shown)
     count = state.snapshot_count(opened)
     options = TableOptions(schema.options)
     tags = state.tags.of(opened.store)
@@ -178,8 +180,8 @@ def overview(state: ServiceState, opened: Opened) -> TableOverview:
         record_count=totals.record_count,
         file_count=totals.file_count,
         byte_count=totals.byte_count,
-        partition_count=contents.partition_count,
-        bucket_count=contents.bucket_count,
+        partition_count=partition_count(shown),
+        bucket_count=sum(one.bucket_count for one in shown),
         branches=table.branches(),
         tags=sorted(name for names in tags.values() for name in names),
         warnings=warnings_of(opened),

@@ -15,6 +15,9 @@ from lakebed.spark.catalog.proxy import Proxy
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _TYPES: Final = {"string": "STRING", "long": "BIGINT", "integer": "INT", "boolean": "BOOLEAN"}
+_WHOLE: Final = ("byte", "short", "integer", "long", "decimal", "string", "void")
+_TAKEN: Final = {"long": _WHOLE, "integer": _WHOLE, "boolean": ("boolean", "string", "void")}
+"""Types of Spark that an argument may have; texts take whatever Spark takes for a text."""
 
 
 class ProcedureProxy(
@@ -47,7 +50,14 @@ class ProcedureProxy(
     def description(self) -> str:
         return f"sys.{self._name}({', '.join(self._procedure.parameters)})"
 
-    def bind(self, _given: Any) -> ProcedureProxy:
+    def bind(self, given: Any) -> ProcedureProxy:
+        """Takes the types of the arguments; Spark tries for long, and in vain, to make a number of what is none."""
+        kinds = {name.rstrip("?"): kind for name, kind in self._procedure.parameters.items()}
+        for column, name in zip(given.fields(), kinds, strict=False):
+            own = column.name() if column.name() in kinds else name
+            found = column.dataType().typeName()
+            if not found.startswith(_TAKEN.get(kinds[own], found)):
+                raise OptionError(f"procedure {self._name}: argument {own} must be of type {kinds[own]}, not {found}")
         return self
 
     def isDeterministic(self) -> bool:  # noqa: N802 - Java's name

@@ -5,10 +5,12 @@ It knows a warehouse by what :class:`Warehouse` says, and opens a table anew whe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, UnsupportedError
+from lakebed.operations.interval import INCREMENTAL_OPTIONS
 from lakebed.spark.catalog.calls import ProcedureProxy
 from lakebed.spark.catalog.ddl import changes, definition
 from lakebed.spark.catalog.global_tables import DATABASE as _SYS
@@ -25,13 +27,13 @@ from lakebed.spark.catalog.names import (
 )
 from lakebed.spark.catalog.procedures import PROCEDURES
 from lakebed.spark.catalog.proxy import JavaThrow, Proxy
-from lakebed.spark.catalog.tables import SCAN_OPTIONS, SystemTableProxy, TableProxy
+from lakebed.spark.catalog.tables import SCAN_OPTIONS, StagedTableProxy, SystemTableProxy, TableProxy
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _PROCEDURES: Final = _SYS
 _DEFAULT_DATABASE: Final = "default"
-# Options that say which columns a table has, or takes: Spark gives them when it loads the table (since 4.3).
-_STATE_OPTIONS: Final = ("branch", MERGE_SCHEMA, *(f"scan.{name}" for name in SCAN_OPTIONS))
+# Options that say which columns a table has or takes, or which rows a system table shows: Spark gives them when it loads the table (since 4.3).
+_STATE_OPTIONS: Final = ("branch", MERGE_SCHEMA, *INCREMENTAL_OPTIONS, *(f"scan.{name}" for name in SCAN_OPTIONS))
 _CAPABILITIES: Final = ("SUPPORT_COLUMN_DEFAULT_VALUE",)
 
 
@@ -64,7 +66,7 @@ class Warehouse(Protocol):
 class Catalog(
     Proxy,
     implements=(
-        _CATALOG + "TableCatalog",
+        _CATALOG + "StagingTableCatalog",
         _CATALOG + "SupportsNamespaces",
         _CATALOG + "ProcedureCatalog",
         _CATALOG + "FunctionCatalog",
@@ -182,8 +184,12 @@ class Catalog(
         about_all = global_table(self._lake, name)
         if about_all is not None:
             return SystemTableProxy(self._jvm, title, about_all, travel)
+
+        def opened(more: Mapping[str, str]) -> Any:
+            return self._lake.table(name, options={**options, **more})
+
         try:
-            table = self._lake.table(name, options=options)
+            table = opened({})
         except NotFoundError:
             if self._has_base(name):  # then a branch or system table is not there
                 raise
@@ -191,10 +197,8 @@ class Catalog(
                 raise JavaThrow(self._jvm.bridge.noSuchTable(*name.split(".", 1))) from None
             raise no_such_table(self._jvm, ident) from None
         if not _is_table(table):
-            return SystemTableProxy(self._jvm, title, table, travel)
-        return TableProxy(
-            self._jvm, title, table, lambda more: self._lake.table(name, options={**options, **more}), travel
-        )
+            return SystemTableProxy(self._jvm, title, table, travel, opened)
+        return TableProxy(self._jvm, title, table, opened, travel)
 
     def _has_base(self, name: str) -> bool:
         """Whether there is the table that a name with or without branch and system table starts with."""
@@ -211,12 +215,16 @@ class Catalog(
             return False
 
     def createTable(self, ident: Any, *given: Any) -> Any:  # noqa: N802 - Java's name
+        self._create(ident, given, table_name(ident))
+        return self._loaded(ident, {}, {})
+
+    def _create(self, ident: Any, given: Sequence[Any], name: str | None) -> None:
+        """Make the table that Spark describes, under this name."""
         if len(given) == 1:
             columns, transforms, properties = given[0].columns(), given[0].partitions(), given[0].properties()
         else:
             columns, transforms, properties = given
         wanted = definition(self._jvm, columns, transforms, dict(properties))
-        name = table_name(ident)
         if name is None or not self.namespaceExists(ident.namespace()):
             raise no_such_namespace(self._jvm, ident.namespace())
         try:
@@ -232,7 +240,50 @@ class Catalog(
             if not self.tableExists(ident):  # something else is in the way
                 raise
             raise JavaThrow(self._jvm.sql.catalyst.analysis.TableAlreadyExistsException(ident)) from None
-        return self._loaded(ident, {}, {})
+
+    def stageCreate(self, ident: Any, *given: Any) -> Any:  # noqa: N802 - Java's name
+        """A new table is there at once; it goes if the query that fills it fails."""
+        self._create(ident, given, table_name(ident))
+        return self._staged(ident, str(table_name(ident)), lambda: None)
+
+    def stageReplace(self, ident: Any, *given: Any) -> Any:  # noqa: N802 - Java's name
+        """The new table is filled under a name of its own and takes the old one's place when it is complete.
+
+        So a query may read the table that it replaces, and one that fails leaves it as it was.
+        """
+        name = str(table_name(ident))
+        beside = f"{name}_replacing_{uuid.uuid4().hex[:8]}"
+        try:
+            self._create(ident, given, beside)
+        except LakebedError as error:  # which should tell of the name that the user gave
+            raise type(error)(str(error).replace(beside, name)) from None
+        return self._staged(ident, beside, lambda: self._take_place(beside, name))
+
+    def stageCreateOrReplace(self, ident: Any, *given: Any) -> Any:  # noqa: N802 - Java's name
+        return self.stageReplace(ident, *given) if self.tableExists(ident) else self.stageCreate(ident, *given)
+
+    def _staged(self, ident: Any, made: str, commit: Callable[[], None]) -> StagedTableProxy:
+        options = session_options(self._jvm, self._catalog_name, str(table_name(ident)))
+
+        def opened(more: Mapping[str, str]) -> Any:
+            return self._lake.table(made, options={**options, **more})
+
+        title = f"{self._catalog_name}.{table_name(ident)}"
+        try:
+            return StagedTableProxy(self._jvm, title, opened, commit, lambda: self._lake.drop_table(made))
+        except LakebedError:  # such as settings of the session that the new table cannot be opened with
+            self._lake.drop_table(made)
+            raise
+
+    def _take_place(self, made: str, name: str) -> None:
+        """Put the old table aside first: whatever is interrupted here, both are still somewhere."""
+        aside = f"{name}_replaced_{uuid.uuid4().hex[:8]}"
+        self._lake.rename_table(name, aside)
+        self._lake.rename_table(made, name)
+        self._lake.drop_table(aside)
+
+    def supportedCustomMetrics(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.no_metrics("CustomMetric")
 
     def createTableLike(self, ident: Any, info: Any, source: Any) -> Any:  # noqa: N802 - Java's name
         like = dict(source.properties()) | dict(info.properties())

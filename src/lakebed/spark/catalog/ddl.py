@@ -126,8 +126,6 @@ def _set_property(_jvm: Jvm, item: Any) -> change.Change:
     name, value = item.property(), item.value()
     if name == "comment":
         return change.UpdateComment(value)
-    if name in _KEY_NAMES:
-        raise UnsupportedError("ALTER TABLE: the primary key cannot change; create a new table and copy the rows")
     return change.SetOption(_plain(name), value)
 
 
@@ -137,6 +135,8 @@ def _remove_property(_jvm: Jvm, item: Any) -> change.Change:
 
 
 def _plain(name: str) -> str:
+    if name in _KEY_NAMES:
+        raise UnsupportedError("ALTER TABLE: the primary key cannot change; create a new table and copy the rows")
     if name in _SPARKS_OWN:
         raise UnsupportedError(f"ALTER TABLE: {name!r} is not a property that a Paimon table has")
     return name

@@ -30,6 +30,8 @@ _SMALL_ROOTS: Final = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "DATE", "BIGINT"
 
 MakeParts = Callable[[Sequence[str], pred.Node | None], Sequence[Part]]
 """What is read for these columns and this condition, at the version that the table was opened at."""
+MakeStream = Callable[[str], Any]
+"""What reads the table as a stream, with a folder for notes of its own."""
 
 
 class _Scan(Proxy):
@@ -83,10 +85,22 @@ class TableScan(
 ):
     """A read of a table."""
 
-    def __init__(self, jvm: Jvm, fields: Sequence[Field], title: str, parts: Sequence[Part], limit: int | None) -> None:
+    def __init__(
+        self,
+        jvm: Jvm,
+        fields: Sequence[Field],
+        title: str,
+        parts: Sequence[Part],
+        make_stream: MakeStream,
+        limit: int | None,
+    ) -> None:
         super().__init__(jvm, fields, title)
         self._parts = [planned_on(jvm.spark, part) for part in parts]
+        self._make_stream = make_stream
         self._limit = limit
+
+    def toMicroBatchStream(self, location: str) -> Any:  # noqa: N802 - Java's name
+        return self._make_stream(location)
 
     def get(self) -> Any:
         """The plan's DataFrame."""
@@ -168,12 +182,15 @@ class TableScanBuilder(
 ):
     """Takes what Spark pushes down, and builds the scan."""
 
-    def __init__(self, jvm: Jvm, title: str, fields: Sequence[Field], make_parts: MakeParts) -> None:
+    def __init__(
+        self, jvm: Jvm, title: str, fields: Sequence[Field], make_parts: MakeParts, make_stream: MakeStream
+    ) -> None:
         super().__init__(jvm)
         self._title = title
         self._all = fields
         self._fields = fields
         self._make_parts = make_parts
+        self._make_stream = make_stream
         self._pushed: list[Any] = []
         self._nodes: list[pred.Node] = []
         self._limit: int | None = None
@@ -206,7 +223,7 @@ class TableScanBuilder(
         node = pred.conjunction(self._nodes) if self._nodes else None
         read = self._fields or [_smallest(self._all)]  # count(*) asks for no column
         parts = self._make_parts([field.name for field in read], node)
-        return TableScan(self._jvm, self._fields, self._title, parts, self._limit)
+        return TableScan(self._jvm, self._fields, self._title, parts, self._make_stream, self._limit)
 
     def _predicates(self, items: Sequence[Any]) -> Any:
         return self._jvm.array(self._jvm.connector.expressions.filter.Predicate, items)

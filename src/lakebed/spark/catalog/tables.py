@@ -19,11 +19,12 @@ from lakebed.spark.catalog.partitions import Partitions
 from lakebed.spark.catalog.proxy import Proxy
 from lakebed.spark.catalog.row_changes import change_rows
 from lakebed.spark.catalog.scans import RowsScanBuilder, TableScanBuilder
-from lakebed.spark.catalog.writes import TableWrite, TableWriteBuilder
+from lakebed.spark.catalog.streams import STREAM_ONLY, micro_batch_stream, streaming_write
+from lakebed.spark.catalog.writes import TableWrite, TableWriteBuilder, WriteMode
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _READ_AND_WRITE: Final = (
-    *("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE"),
+    *("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE", "MICRO_BATCH_READ", "STREAMING_WRITE"),
     *("TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC", "AUTOMATIC_SCHEMA_EVOLUTION"),
 )
 SCAN_OPTIONS: Final = ("snapshot-id", "tag-name", "timestamp-millis", "timestamp", "version", "watermark")
@@ -37,6 +38,15 @@ PROVIDER: Final = "paimon"
 
 Open = Callable[[Mapping[str, str]], Any]
 """Opens the same table with further options."""
+
+
+_TABLE: Final = (
+    _CATALOG + "SupportsRead",
+    _CATALOG + "SupportsWrite",
+    _CATALOG + "SupportsDeleteV2",
+    _CATALOG + "SupportsPartitionManagement",
+    "java.util.function.Function",
+)
 
 
 class _Table(Proxy):
@@ -72,16 +82,7 @@ class _Table(Proxy):
         return self._name
 
 
-class TableProxy(
-    _Table,
-    implements=(
-        _CATALOG + "SupportsRead",
-        _CATALOG + "SupportsWrite",
-        _CATALOG + "SupportsDeleteV2",
-        _CATALOG + "SupportsPartitionManagement",
-        "java.util.function.Function",
-    ),
-):
+class TableProxy(_Table, implements=_TABLE):
     """A table, or a branch of one, at its latest snapshot or at an earlier one (``travel``)."""
 
     def __init__(self, jvm: Jvm, name: str, table: Any, open_with: Open, travel: Mapping[str, Any]) -> None:
@@ -121,7 +122,10 @@ class TableProxy(
             made: Sequence[Part] = table.scan(columns, node, **self._travel).parts
             return made
 
-        return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts)
+        def stream(checkpoint: str) -> Any:
+            return micro_batch_stream(self._jvm, table._store, self._fields, _stream_options(options), checkpoint)  # noqa: SLF001 - one product
+
+        return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts, stream)
 
     def _check_columns(self, table: Any, columns: Sequence[str]) -> None:
         """Until Spark 4.3 the options of a reader reach a table too late to say which columns it has."""
@@ -136,7 +140,13 @@ class TableProxy(
     def newWriteBuilder(self, info: Any) -> TableWriteBuilder:  # noqa: N802 - Java's name
         if self._travel:
             raise UnsupportedError(f"{self._name} is read at an earlier version, which cannot be written")
-        return TableWriteBuilder(self._jvm, self._opened_with(info.options()))
+        table = self._opened_with(info.options())
+
+        def stream(mode: WriteMode) -> Any:
+            given = _stream_options(info.options())
+            return streaming_write(self._jvm, table._store, info, given, overwrite=mode.replaces)  # noqa: SLF001 - one product
+
+        return TableWriteBuilder(self._jvm, table, stream)
 
     def _opened_with(self, options: Any) -> Any:
         """The table with the options of a statement."""
@@ -213,10 +223,36 @@ class TableProxy(
         )
 
 
+class StagedTableProxy(TableProxy, implements=(*_TABLE, _CATALOG + "StagedTable")):
+    """A table that a query is about to fill: it is taken as it is then, or not at all."""
+
+    def __init__(
+        self, jvm: Jvm, name: str, open_with: Open, commit: Callable[[], None], abort: Callable[[], None]
+    ) -> None:
+        super().__init__(jvm, name, open_with({}), open_with, {})
+        self._commit, self._abort = commit, abort
+
+    def commitStagedChanges(self) -> None:  # noqa: N802 - Java's name
+        self._commit()
+
+    def abortStagedChanges(self) -> None:  # noqa: N802 - Java's name
+        self._abort()
+
+
 def _own_options(options: Any) -> dict[str, str]:
     """The options of a statement that are for tables of ours."""
     given = {str(key): str(value) for key, value in dict(options.asCaseSensitiveMap()).items()}
-    return {key: value for key, value in given.items() if not key.startswith(_SPARKS_OWN_OPTIONS)}
+    return {
+        key: value
+        for key, value in given.items()
+        if not key.startswith(_SPARKS_OWN_OPTIONS) and key.lower() not in STREAM_ONLY
+    }
+
+
+def _stream_options(options: Any) -> dict[str, str]:
+    """The options of a stream that are not the table's."""
+    given = dict(options.asCaseSensitiveMap())
+    return {str(key): str(value) for key, value in given.items() if key.lower() in STREAM_ONLY}
 
 
 def _quoted(name: str) -> str:
@@ -226,8 +262,10 @@ def _quoted(name: str) -> str:
 class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
     """A read-only table about a table."""
 
-    def __init__(self, jvm: Jvm, name: str, table: Any, travel: Mapping[str, Any]) -> None:
-        self._table, self._travel = table, travel
+    def __init__(
+        self, jvm: Jvm, name: str, table: Any, travel: Mapping[str, Any], open_with: Open | None = None
+    ) -> None:
+        self._table, self._travel, self._open_with = table, travel, open_with
         self._rows: pa.Table | None = table.scan(**travel).to_arrow()
         super().__init__(jvm, name, [field_from_arrow(column) for column in self._rows.schema])
 
@@ -241,12 +279,14 @@ class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
         return self._capabilities(("BATCH_READ",))
 
     def newScanBuilder(self, options: Any) -> RowsScanBuilder:  # noqa: N802 - Java's name
-        version = self._jvm.spark.version
-        if _own_options(options) and version_numbers(version) < OPTIONS_FROM_THE_START:
+        version, given = self._jvm.spark.version, _own_options(options)
+        if given and version_numbers(version) < OPTIONS_FROM_THE_START:
             raise UnsupportedError(
                 f"{self._name}: Spark {version} does not tell system tables the options of a query; write VERSION AS OF "
                 "instead, or name the branch in the table's name"
             )
+        if given and self._open_with is not None:
+            self._open_with(given)  # those that change what is shown came when it was loaded; others may be wrong
         return RowsScanBuilder(self._jvm, f"lakebed {self._name}", self._taken)
 
     def _taken(self) -> pa.Table:

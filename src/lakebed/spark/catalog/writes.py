@@ -30,6 +30,10 @@ class WriteMode:
     dynamic: bool = False
 
 
+MakeStream = Callable[[WriteMode], Any]
+"""What writes the batches of a stream."""
+
+
 def write_rows(jvm: Jvm, table: Any, mode: WriteMode, frame: DataFrame) -> None:
     """Write the rows of a frame."""
     if merges_schema(table):
@@ -49,9 +53,9 @@ class TableWriteBuilder(
 ):
     """Takes what is to be replaced, and builds the write."""
 
-    def __init__(self, jvm: Jvm, table: Any) -> None:
+    def __init__(self, jvm: Jvm, table: Any, make_stream: MakeStream) -> None:
         super().__init__(jvm)
-        self._table = table
+        self._table, self._make_stream = table, make_stream
         self._mode = WriteMode()
 
     def truncate(self) -> TableWriteBuilder:
@@ -76,7 +80,8 @@ class TableWriteBuilder(
         return self
 
     def build(self) -> TableWrite:
-        return TableWrite(self._jvm, self._table.name, partial(write_rows, self._jvm, self._table, self._mode))
+        run = partial(write_rows, self._jvm, self._table, self._mode)
+        return TableWrite(self._jvm, self._table.name, run, partial(self._make_stream, self._mode))
 
     def buildForBatch(self) -> Any:  # noqa: N802 - Java's name
         return self.build().toBatch()
@@ -110,9 +115,11 @@ def partition_of(conditions: Sequence[pred.Node | None], schema: TableSchema) ->
 class TableWrite(Proxy, implements=(_WRITE + "V1Write",)):
     """A write that Spark runs by handing us the query as a DataFrame."""
 
-    def __init__(self, jvm: Jvm, name: str, run: Callable[[DataFrame], None]) -> None:
+    def __init__(
+        self, jvm: Jvm, name: str, run: Callable[[DataFrame], None], make_stream: Callable[[], Any] | None = None
+    ) -> None:
         super().__init__(jvm)
-        self._name, self._run = name, run
+        self._name, self._run, self._make_stream = name, run, make_stream
 
     def toInsertableRelation(self) -> Insertion:  # noqa: N802 - Java's name
         return Insertion(self._jvm, self._run)
@@ -129,7 +136,9 @@ class TableWrite(Proxy, implements=(_WRITE + "V1Write",)):
         )
 
     def toStreaming(self) -> Any:  # noqa: N802 - Java's name
-        raise UnsupportedError(f"table {self._name} cannot be the target of a stream in SQL; use foreachBatch")
+        if self._make_stream is None:
+            raise UnsupportedError(f"{self!r}: an UPDATE, a MERGE, a DELETE or an ANALYZE is no stream")
+        return self._make_stream()
 
     def supportedCustomMetrics(self) -> Any:  # noqa: N802 - Java's name
         return self._jvm.no_metrics("CustomMetric")

@@ -68,7 +68,7 @@ function partitionList(page, search, signal, summary) {
     onPage: (found) => {
       summary.textContent = `${plural(found.total, "partition")}. Bars compare their sizes.`;
     },
-    link: (row) => page.link("files", { partition: row.partition }),
+    link: (row) => page.link("files", { partition: row.partition, branch: row.branch === "main" ? null : row.branch }),
     columns: [
       { label: "Partition", class: "strong cut name", cell: (row) => row.partition },
       { label: "Rows", class: "right rows", cell: (row) => count(row.record_count) },
