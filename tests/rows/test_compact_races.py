@@ -19,7 +19,7 @@ def test_deletes_are_not_dropped_that_hide_rows_of_a_late_write(lake: Lake, late
     plans = []
 
     def overtake() -> None:
-        put(table, {0: 5, 1: 1}, "-D")
+        put(table, {5: 5, 1: 1}, "-D")
         plans.append(planned(table, pick_full))
 
     put(Lake(lake.warehouse, Interrupted(overtake), {}).table(table.name), {late: 9})
@@ -39,10 +39,10 @@ def test_a_compaction_without_deletes_lands_beside_a_late_write(lake: Lake) -> N
     plans = []
 
     def overtake() -> None:
-        put(table, {0: 5, 1: 3})
+        put(table, {5: 5, 1: 3})
         plans.append(planned(table, pick_full))
 
     put(Lake(lake.warehouse, Interrupted(overtake), {}).table(table.name), {1: 9})
     before = current(table)
     assert commit(table._store, plans[0][1]) is not None
-    assert current(table) == before == {0: 5, 1: 3, 2: 2}
+    assert current(table) == before == {1: 3, 2: 2, 5: 5}

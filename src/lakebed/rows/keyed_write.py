@@ -234,7 +234,7 @@ class KeyedWriter:
         try:
             for piece in pieces:
                 order = self._order(piece)
-                if changelog is None and self._spec.picks_rows:
+                if changelog is None and self._budget is not None and self._spec.picks_rows:
                     data.write(self._picked(piece, order, first))
                 else:
                     rows = self._numbered(piece, order, first)
@@ -264,11 +264,14 @@ class KeyedWriter:
     def _numbered(self, rows: pa.Table, order: KeyOrder, first: int) -> pa.Table:
         """Rows with the sequence numbers that they keep.
 
-        Numbers follow the order of keys: they tell which of the rows of a key is newer, and within one run nothing else is
-        asked of them. In a sorted file they then ascend, and take next to no room.
+        A portion is numbered as it came. Where several became one run, numbers follow the order of keys: they tell which
+        of the rows of a key is newer, and within one run nothing else is asked of them.
         """
-        numbers = np.empty(len(rows), np.int64)
-        numbers[order.rows] = np.arange(first, first + len(rows))
+        numbers = np.arange(first, first + len(rows))
+        if self._budget is not None:
+            in_order = numbers
+            numbers = np.empty_like(in_order)
+            numbers[order.rows] = in_order
         position = rows.schema.get_field_index(SEQUENCE_COLUMN)
         return rows.set_column(position, _SEQUENCE_FIELD, pa.array(numbers))
 
