@@ -31,6 +31,7 @@ from lakebed.spark.session import get_session
 SCHEMA = "id BIGINT, customer STRING, category STRING, price DOUBLE, score DOUBLE, day DATE"
 RUNS = 10
 CHUNK = 2_500_000
+WARM_UP = 5
 
 
 def rows_of(ids: np.ndarray, seed: int) -> pa.Table:
@@ -78,13 +79,13 @@ def paths_of(scan: lakebed.Scan) -> list[str]:
 
 
 def in_turns(calls: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, Any]:
-    """The median time of each call, one after the other in every round; the first round does not count."""
+    """The median time of each call, one after the other in every round; the first rounds, of a JVM that is cold, do not count."""
     times: dict[str, list[float]] = {name: [] for name in calls}
-    for number in range(repeats + 1):
+    for number in range(WARM_UP + repeats):
         for name, call in calls.items():
             started = time.perf_counter()
             call()
-            if number:
+            if number >= WARM_UP:
                 times[name].append(time.perf_counter() - started)
     return {name: round(statistics.median(taken), 3) for name, taken in times.items()}
 

@@ -226,16 +226,23 @@ class Merger:
     def _pick(
         self, heads: Sequence[Head], head: pa.Table, order: KeyOrder, below: Mask, rows: pred.Node | None
     ) -> tuple[pa.Table, Ints]:
-        """The winning rows, file by file, with their remaining columns fetched; and the numbers of their keys."""
-        winners = pick_rows(self.spec, head[KIND_COLUMN].to_numpy()[order.rows], order.starts)
+        """The winning rows, file by file, with their remaining columns fetched; and the numbers of their keys, if asked for."""
+        if self.spec.takes_last:
+            winners = order.lasts
+        else:
+            winners = pick_rows(self.spec, head[KIND_COLUMN].to_numpy()[order.rows], order.starts)
         has_winner = winners >= 0
-        winning = order.rows[winners[has_winner]]
-        key_of = np.full(len(head), NOWHERE, np.int64)
-        key_of[winning] = np.flatnonzero(has_winner)
-        chosen = key_of != NOWHERE
+        winning = order.rows[winners if has_winner.all() else winners[has_winner]]
+        chosen = np.zeros(len(head), np.bool_)
+        chosen[winning] = True
         if self.spec.engine == "first-row":
             chosen &= ~below  # the key is known below, and its first row stays there
-        return self._rows_of(heads, head, chosen, rows), key_of[chosen]
+        table = self._rows_of(heads, head, chosen, rows)
+        if self.before is None:
+            return table, np.zeros(0, np.int64)
+        key_of = np.full(len(head), NOWHERE, np.int64)
+        key_of[winning] = np.flatnonzero(has_winner)
+        return table, key_of[chosen]
 
     def _rows_of(self, heads: Sequence[Head], head: pa.Table, chosen: Mask, rows: pred.Node | None) -> pa.Table:
         """Chosen rows of files, with their remaining columns fetched."""

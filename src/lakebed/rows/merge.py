@@ -80,7 +80,7 @@ def pick_rows(spec: MergeSpec, kinds: Kinds, starts: Ints) -> Ints:
     """
     keys = Keys(starts, len(kinds))
     first = spec.engine == "first-row"
-    if not first and not spec.ignore_delete:
+    if spec.takes_last:
         return keys.last
     retracts = is_retraction(kinds)
     if not retracts.any():

@@ -39,7 +39,10 @@ class KeyOrder:
     @property
     def lasts(self) -> I64:
         """The position of the last row of each key."""
-        return np.append(self.starts[1:], len(self.rows)) - 1
+        lasts = np.empty_like(self.starts)
+        np.subtract(self.starts[1:], 1, out=lasts[:-1])
+        lasts[-1:] = len(self.rows) - 1
+        return lasts
 
 
 def order_by_key(keys: Sequence[Column], then_by: Sequence[tuple[Column, str]] = ()) -> KeyOrder:
@@ -50,9 +53,10 @@ def order_by_key(keys: Sequence[Column], then_by: Sequence[tuple[Column, str]] =
     ranks = _packed([_integers(key) for key in keys])
     if ranks is None:
         return _order_by_arrow(keys, then_by)
-    if count and bool((ranks[1:] > ranks[:-1]).all()):
+    runs = np.count_nonzero(ranks[1:] <= ranks[:-1]) + 1
+    if runs == 1:
         return KeyOrder(np.arange(count), np.arange(count))
-    rows = _sorted_rows(ranks)
+    rows = _sorted_rows(ranks, runs)
     ordered = ranks[rows]
     changed = ordered[1:] != ordered[:-1]
     if then_by and not changed.all():
@@ -60,9 +64,9 @@ def order_by_key(keys: Sequence[Column], then_by: Sequence[tuple[Column, str]] =
     return KeyOrder(rows, _starts(changed, count))
 
 
-def _sorted_rows(ranks: U64) -> I64:
-    """The rows by rank, equal ranks as they came."""
-    if np.count_nonzero(ranks[1:] < ranks[:-1]) < _FEW_RUNS:
+def _sorted_rows(ranks: U64, runs: int) -> I64:
+    """The rows by rank, equal ranks as they came; they come in so many runs that ascend."""
+    if runs <= _FEW_RUNS:
         return np.argsort(ranks, kind="stable")
     # From the lowest digit up; numpy sorts numbers of 16 bits by counting them.
     above = ranks - ranks.min()
@@ -108,7 +112,9 @@ def _is_ordered(columns: Sequence[U64]) -> bool:
 
 
 def _starts(changed: npt.NDArray[np.bool_], count: int) -> I64:
-    return np.concatenate(([0], np.flatnonzero(changed) + 1)).astype(np.int64) if count else np.zeros(0, np.int64)
+    begins = np.ones(count, np.bool_)
+    begins[1:] = changed
+    return np.flatnonzero(begins)
 
 
 def _packed(columns: Sequence[U64 | None]) -> U64 | None:

@@ -69,6 +69,11 @@ class MergeSpec:
         """Whether each merged row is one of the rows that came in."""
         return self.engine in ("deduplicate", "first-row")
 
+    @property
+    def takes_last(self) -> bool:
+        """Whether that is always the newest of a key, whatever kind it is of."""
+        return self.engine == "deduplicate" and not self.ignore_delete
+
     def group_of(self, column: str) -> Group | None:
         """The sequence group that a column belongs to, as one of its columns or of its sequence."""
         return next((group for group in self.groups if column in group.columns or column in group.sequence), None)
