@@ -53,7 +53,7 @@ def order_by_key(keys: Sequence[Column], then_by: Sequence[tuple[Column, str]] =
     ranks = _packed([_integers(key) for key in keys])
     if ranks is None:
         return _order_by_arrow(keys, then_by)
-    runs = np.count_nonzero(ranks[1:] <= ranks[:-1]) + 1
+    runs = int(np.count_nonzero(ranks[1:] <= ranks[:-1])) + 1
     if runs == 1:
         return KeyOrder(np.arange(count), np.arange(count))
     rows = _sorted_rows(ranks, runs)
