@@ -9,18 +9,20 @@ SOURCES := src tests bench examples
 # The longest files first, so that both workers have something to do until the end.
 LONG := tests/faults tests/test_maintenance_state_machine.py tests/races
 ON_SPARK := tests/spark tests/sql tests/spark_cluster
+STREAMS := tests/spark/test_stream_source.py tests/spark/test_stream_sink.py
 # Kills drivers and workers of streams again and again.
 KILLS := tests/spark/test_stream_kills.py
 # Measures time, so nothing else may run beside it.
 COSTS := tests/sql/test_cost.py
 APART := $(ON_SPARK) tests/interop tests/dashboard
 
-.PHONY: help setup demo test cluster sql dashboard lint format interop bench soak java browser clean
+.PHONY: help setup demo test cluster streams sql dashboard lint format interop bench soak java browser clean
 
 help:
 	@echo "make demo     a chain table on Spark: a full load, a month of changes, any day whole, compaction, storage"
 	@echo "make test     every check: lint, types, layers, tests"
 	@echo "make cluster  the same on Spark clusters of several processes, and Spark Connect (minutes)"
+	@echo "make streams  streams in running queries, and with drivers and workers killed (minutes)"
 	@echo "make sql      SQL files through the Spark catalog (minutes)"
 	@echo "make dashboard  the web pages in a real browser"
 	@echo "make interop  the same tables through pypaimon and Apache Paimon itself"
@@ -65,10 +67,13 @@ format: $(VENV)/.dev
 
 test: lint java
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(LONG) src tests $(addprefix --ignore=,$(APART))
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark --ignore=$(KILLS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark $(addprefix --ignore=,$(STREAMS) $(KILLS))
 
 cluster: $(VENV)/.dev java
 	$(BIN)/python -m pytest tests/spark_cluster
+
+streams: $(VENV)/.dev java
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(STREAMS)
 	$(BIN)/python -m pytest $(KILLS)
 
 sql: $(VENV)/.dev java
