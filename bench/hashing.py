@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.format.binary_row import encode_rows
 from lakebed.format.murmur import hash_rows
-from lakebed.format.types import Atomic, DataType
+from lakebed.format.types.data_types import Atomic, DataType
 
 ROWS = 4_000_000
 RUNS = 5

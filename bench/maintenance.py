@@ -29,11 +29,11 @@ from bench.measure import _prepare, _timed
 from bench.report import markdown
 
 import lakebed
-from lakebed.format.manifest import as_deletes
+from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.paths import TablePaths
 from lakebed.format.snapshot import CommitKind
-from lakebed.metadata.commit import Change, Commit, append, commit
-from lakebed.metadata.scan import live_entries
+from lakebed.metadata.commit.commit import Change, Commit, append, commit
+from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.storage import LocalStorage
 from lakebed.table import Table

@@ -141,8 +141,8 @@ def _history(store: Store, marks: Sequence[int], limit: float) -> Result:
 
 def _bytes_of_commits(store: Store, files: int, commits: int, files_each: int) -> Result:
     """What many commits write, and what a full list of files with each of them would have been."""
-    from lakebed.format.manifest import encode_manifest
-    from lakebed.metadata.scan import live_entries
+    from lakebed.format.manifest.manifest import encode_manifest
+    from lakebed.metadata.plan.file_scan import live_entries
 
     assert isinstance(store, Lakebed)
     below = store.store()

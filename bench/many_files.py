@@ -92,8 +92,8 @@ class Lakebed(Store):
     def entries(self, first: int, count: int) -> pa.Table:
         """Entries of new files, by the pattern of one that the table wrote."""
         from lakebed.format.binary_row import encode_rows
-        from lakebed.format.manifest import ENTRY_SCHEMA, entries_from_rows
-        from lakebed.format.types import Atomic
+        from lakebed.format.manifest.manifest import ENTRY_SCHEMA, entries_from_rows
+        from lakebed.format.types.data_types import Atomic
 
         numbers = np.arange(first, first + count)
         low, days = pa.array(numbers * IDS_A_FILE), pa.array((numbers % DAYS).astype(np.int32))
@@ -111,7 +111,7 @@ class Lakebed(Store):
         return pa.Table.from_arrays(columns, schema=ENTRY_SCHEMA)
 
     def commit_entries(self, store: Any, entries: pa.Table) -> Any:
-        from lakebed.metadata.commit import Change, append, commit
+        from lakebed.metadata.commit.commit import Change, append, commit
 
         return commit(store, append(Change(entries=entries)))
 
@@ -139,7 +139,7 @@ def _entry() -> dict[str, Any]:
     import datetime as dt
 
     from lakebed.format.binary_row import EMPTY_ROW
-    from lakebed.format.manifest import ADD
+    from lakebed.format.manifest.manifest import ADD
 
     nothing = dict.fromkeys(
         ("partition", "min_key", "max_key", "key_min", "key_max", "value_min", "value_max"), EMPTY_ROW

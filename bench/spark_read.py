@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 import lakebed
-from lakebed.rows.read import data_file_paths
-from lakebed.spark.read import to_spark
+from lakebed.rows.files.file_reader import data_file_paths
+from lakebed.spark.read.read_frame import to_spark
 from lakebed.spark.session import get_session
 
 SCHEMA = "id BIGINT, customer STRING, category STRING, price DOUBLE, score DOUBLE, day DATE"

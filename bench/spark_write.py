@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 
 import lakebed
 from lakebed.operations.write import Identity, write
-from lakebed.spark.engine import OnSpark
 from lakebed.spark.session import get_session, prepare_workers
+from lakebed.spark.spark_engine import OnSpark
 
 BUCKETS = 8
 CORES = 2

@@ -11,8 +11,8 @@ import pyarrow as pa
 from lakebed import Lake, Table
 from lakebed.buckets.placement import key_hashes
 from lakebed.metadata.hash_indexes import indexes_of, read_hashes
-from lakebed.metadata.scan import live_entries
-from lakebed.rows.read import FileReader
+from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.rows.files.file_reader import FileReader
 
 COLUMNS = "p INT, k INT, v STRING"
 

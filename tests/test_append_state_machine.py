@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import lakebed
 from lakebed import changes
-from lakebed.format.types import Atomic, to_arrow
+from lakebed.format.types.data_types import Atomic, to_arrow
 
 PARTITIONS = ["a", "b", "", None]
 VALUES = st.none() | st.integers(-3, 3)

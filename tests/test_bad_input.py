@@ -24,7 +24,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.rows.test_read import delete_positions
+from tests.rows.files.test_file_reader import delete_positions
 
 import lakebed
 from lakebed import changes

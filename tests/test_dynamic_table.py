@@ -9,15 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.dynamic_tables import buckets_of, check_index, dynamic, rows, shown
-from tests.rows.keyed_tables import index_of
+from tests.rows.keyed.keyed_tables import index_of
 
 import lakebed
 from lakebed import Lake, Table, connect
 from lakebed.errors import CorruptError, NotFoundError, OptionError, UnsupportedError
-from lakebed.format.index_manifest import HASH
+from lakebed.format.manifest.index_manifest import HASH
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.hash_indexes import HASH_CACHE
-from lakebed.metadata.scan import live_entries
+from lakebed.metadata.plan.file_scan import live_entries
 
 
 def numbers(table: Table, partition: int = 0) -> list[int]:

@@ -21,13 +21,13 @@ import lakebed
 from lakebed.errors import LakebedError
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.branches import create_branch, drop_branch
-from lakebed.metadata.compact_manifests import compact_manifests
-from lakebed.metadata.expire import expire_snapshots
-from lakebed.metadata.fast_forward import fast_forward
-from lakebed.metadata.orphans import remove_orphan_files
-from lakebed.metadata.rollback import rollback_to
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import create_tag, delete_tag
+from lakebed.operations.compact.compact_manifests import compact_manifests
+from lakebed.operations.expire.expire_snapshots import expire_snapshots
+from lakebed.operations.fast_forward import fast_forward
+from lakebed.operations.orphans import remove_orphan_files
+from lakebed.operations.rollback import rollback_to
 from lakebed.scan import Scan
 
 FUTURE = 2**50

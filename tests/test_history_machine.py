@@ -18,9 +18,9 @@ from tests.metadata.long_histories import ReadOnly, Refusing, commit_snapshot, s
 from tests.metadata.stores import new_store
 
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
-from lakebed.metadata import history_index
-from lakebed.metadata.history import HistoryPage, find_page
-from lakebed.metadata.history_index import forget_indexes, note
+from lakebed.metadata.history import history_index
+from lakebed.metadata.history.history_index import forget_indexes, note
+from lakebed.metadata.history.pages import HistoryPage, find_page
 from lakebed.metadata.store import TableStore
 
 kinds = st.sampled_from([CommitKind.APPEND, CommitKind.COMPACT, CommitKind.OVERWRITE])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.rows.keyed_tables import VECTORS, compact_with, current, files_of, keyed, only, pairs, put, typed
+from tests.rows.keyed.keyed_tables import VECTORS, compact_with, current, files_of, keyed, only, pairs, put, typed
 from tests.test_bad_input import refused
 
 import lakebed

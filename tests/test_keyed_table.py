@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.metadata.stores import Interrupted, check_tidy
-from tests.rows.keyed_tables import (
+from tests.rows.keyed.keyed_tables import (
     VECTORS,
     check_no_orphans,
     check_sound,
@@ -30,11 +30,11 @@ import lakebed
 from lakebed import changes
 from lakebed.errors import CommitConflictError, StorageError, UnsupportedError
 from lakebed.format.snapshot import CommitKind
-from lakebed.metadata.commit import Commit, commit
-from lakebed.metadata.levels import CompactionOptions, CompactUnit, LevelFile, pick_full
+from lakebed.metadata.commit.commit import Commit, commit
+from lakebed.metadata.plan.levels import CompactionOptions, CompactUnit, LevelFile, pick_full
 from lakebed.metadata.store import TableStore
 from lakebed.operations import write as write_operation
-from lakebed.rows.compact import Compactor, Pick
+from lakebed.rows.keyed.keyed_compact import Compactor, Pick
 from lakebed.table import Table
 
 BUSY = {"write-only": "false"}

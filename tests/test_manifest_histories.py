@@ -19,9 +19,9 @@ from tests.metadata.entries import names_of
 from tests.metadata.stores import check_tidy, files_below, open_store, referenced, snapshots_on_disk
 
 import lakebed
-from lakebed.format.manifest import ADD, fold
+from lakebed.format.manifest.manifest import ADD, fold
 from lakebed.format.snapshot import CommitKind
-from lakebed.metadata.scan import live_entries
+from lakebed.metadata.plan.file_scan import live_entries
 
 KINDS: dict[str, tuple[list[str], dict[str, str]]] = {
     "append": ([], {}),

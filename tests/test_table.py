@@ -27,9 +27,9 @@ from lakebed.errors import (
     SchemaError,
     UnsupportedError,
 )
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.metadata.scan import live_entries
+from lakebed.metadata.plan.file_scan import live_entries
 
 
 @pytest.fixture(scope="module")

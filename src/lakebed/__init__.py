@@ -26,12 +26,12 @@ from lakebed.version import VERSION
 
 if TYPE_CHECKING:
     from lakebed import changes
+    from lakebed.datasource.foreach_batch import stream_to
     from lakebed.format.snapshot import Snapshot
     from lakebed.history import Compaction, CompactionPage, Difference, HistoryPage
     from lakebed.lake import Lake, connect
     from lakebed.scan import Plan, Scan
     from lakebed.spark.session import prepare_workers
-    from lakebed.spark.stream_batches import stream_to
     from lakebed.system_tables import SystemTable
     from lakebed.table import Table
 
@@ -80,7 +80,7 @@ _HOMES: Final = {
     "Table": "lakebed.table",
     "connect": "lakebed.lake",
     "prepare_workers": "lakebed.spark.session",
-    "stream_to": "lakebed.spark.stream_batches",
+    "stream_to": "lakebed.datasource.foreach_batch",
 }
 """Where the names live that are imported late; the imports above tell type checkers the same."""
 

@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakebed.chain.compact import Asked, ChainCompaction, ChainPolicy, compact_chain
+from lakebed.chain.anchors import live_partitions
+from lakebed.chain.compact_chain import Asked, ChainCompaction, ChainPolicy, compact_chain
 from lakebed.chain.convert import disable_chain, enable_chain, is_half_way
-from lakebed.chain.drops import live_partitions
 from lakebed.chain.layout import ChainTable, Role, branch_names, role_of
-from lakebed.chain.lineage import ChainState
-from lakebed.chain.moment import Moment
-from lakebed.chain.plan import View
-from lakebed.chain.read import read_views
+from lakebed.chain.reading.branch_versions import Moment
+from lakebed.chain.reading.plan_views import View
+from lakebed.chain.reading.read_chain import read_views
+from lakebed.chain.staleness import ChainState
+from lakebed.engine import IN_PROCESS, Engine
 from lakebed.errors import OptionError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.paths import MAIN_BRANCH
-from lakebed.format.schema import TableSchema
-from lakebed.metadata.scan import partition_mask
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.plan.file_scan import partition_mask
 from lakebed.metadata.store import TableStore
-from lakebed.operations.engine import IN_PROCESS, Engine
-from lakebed.operations.maintain import after_commit
+from lakebed.operations.after_commit import after_commit
 from lakebed.operations.overwrite import partition_predicate
 from lakebed.options import normalise
 from lakebed.rows.where import parse_where
@@ -149,7 +149,7 @@ def _reader(chain: ChainTable, spark: SparkSession | None) -> Callable[[ChainSta
         part = read_views(chain, Moment(state.full, state.delta), views)
         if spark is None:
             return pa.RecordBatchReader.from_batches(part.reader.arrow_schema, part.batches())
-        from lakebed.spark.read import to_spark  # noqa: PLC0415 - Spark is optional
+        from lakebed.spark.read.read_frame import to_spark  # noqa: PLC0415 - Spark is optional
 
         return to_spark(spark, (part,))
 
@@ -159,6 +159,6 @@ def _reader(chain: ChainTable, spark: SparkSession | None) -> Callable[[ChainSta
 def _engine(spark: SparkSession | None) -> Engine:
     if spark is None:
         return IN_PROCESS
-    from lakebed.spark.engine import OnSpark  # noqa: PLC0415 - Spark is optional
+    from lakebed.spark.spark_engine import OnSpark  # noqa: PLC0415 - Spark is optional
 
     return OnSpark(spark)

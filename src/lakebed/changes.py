@@ -5,7 +5,7 @@
 AddColumn(path='note', type='STRING', description=None, position=After(name='id'), default=None)
 """
 
-from lakebed.format.evolution import (
+from lakebed.format.schema.evolution import (
     AddColumn,
     After,
     Before,

@@ -1,20 +1,20 @@
 """What happened to a table: pages of its snapshots and compactions, and what differs between two of its states.
 
 Everything works on the branch that the table was opened on. A page costs about as many opened snapshots as it shows
-(:mod:`lakebed.metadata.history`).
+(:mod:`lakebed.metadata.history.pages`).
 """
 
 from __future__ import annotations
 
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.metadata.compactions import Compaction, CompactionPage, find_compactions
-from lakebed.metadata.history import HistoryPage, Moment, find_page
+from lakebed.metadata.history.compactions import Compaction, CompactionPage, find_compactions
+from lakebed.metadata.history.pages import HistoryPage, Moment, find_page
 from lakebed.metadata.store import TableStore
 from lakebed.operations.diff import MAX_BYTES, Difference, SchemaDifference, diff
-from lakebed.operations.table_checks import check_keyed
 from lakebed.options import check_existing
 from lakebed.scan import find_snapshot
+from lakebed.table_checks import check_keyed
 
 __all__ = ["Compaction", "CompactionPage", "Difference", "History", "HistoryPage", "SchemaDifference"]
 

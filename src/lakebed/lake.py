@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from lakebed.chain.alter import make_branches
-from lakebed.chain.checks import asks_for_branches, check_chain, with_branch_names
+from lakebed.chain.check_chain import asks_for_branches, check_chain, with_branch_names
 from lakebed.errors import (
     AlreadyExistsError,
     CorruptError,
@@ -25,18 +25,18 @@ from lakebed.errors import (
     UnsupportedError,
     unknown_name,
 )
-from lakebed.format.ddl import to_columns
 from lakebed.format.paths import MAIN_BRANCH, TablePaths
-from lakebed.format.schema import create_schema
+from lakebed.format.schema.table_schema import create_schema
+from lakebed.format.types.ddl import to_columns
 from lakebed.metadata.manifest_cache import CACHE_BYTES, DISK_BYTES, CacheStatistics, DiskCache, ManifestCache
 from lakebed.metadata.manifests import SHARED_CACHE
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.store import TableStore
-from lakebed.operations.table_checks import check_buckets, check_new_keyed, check_overlay
 from lakebed.options import check_new, normalise, parse_duration, parse_size
 from lakebed.storage import LocalStorage, Storage
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
+from lakebed.table_checks import check_buckets, check_new_keyed, check_overlay
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -168,8 +168,8 @@ class Lake:
         have three parts: ``spark_catalog.database.table``. Starts a local Spark if there is none.
         """
         spark = self.spark  # first of all: without Spark the imports below fail, and do not say what to install
-        from lakebed.spark.catalog.attach import attach  # noqa: PLC0415 - Spark is optional
-        from lakebed.spark.catalog.statements import run  # noqa: PLC0415 - Spark is optional
+        from lakebed.sql.attach import attach  # noqa: PLC0415 - Spark is optional
+        from lakebed.sql.statements import run  # noqa: PLC0415 - Spark is optional
 
         return run(attach(spark, self._name, self), self._name, text, args)
 
@@ -179,7 +179,7 @@ class Lake:
         The first part is the lake's name, see :func:`connect`. Sessions made with ``newSession`` are attached separately.
         """
         session = spark or self.spark
-        from lakebed.spark.catalog.attach import attach  # noqa: PLC0415 - Spark is optional
+        from lakebed.sql.attach import attach  # noqa: PLC0415 - Spark is optional
 
         attach(session, self._name, self)
 

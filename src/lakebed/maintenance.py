@@ -11,28 +11,28 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lakebed.chain.expire import expire_table_partitions
-from lakebed.chain.verify import check_chain_table
-from lakebed.chain.writes import check_fast_forward, check_rollback
+from lakebed.chain.expire_chain import expire_table_partitions
+from lakebed.chain.verify_chain import check_chain_table
+from lakebed.chain.write_rules import check_fast_forward, check_rollback
 from lakebed.errors import OptionError
-from lakebed.format.moments import moment_millis
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag
+from lakebed.format.times import moment_millis
 from lakebed.metadata import branches, consumers, tags
-from lakebed.metadata.compact_manifests import ManifestCompaction, compact_manifests
-from lakebed.metadata.expire import Expiry, expire_snapshots
-from lakebed.metadata.fast_forward import FastForward, fast_forward
-from lakebed.metadata.merge_branch import merge_branch
-from lakebed.metadata.orphans import remove_orphan_files
-from lakebed.metadata.removal import Removal
-from lakebed.metadata.repair_earliest import repair_earliest_snapshot
-from lakebed.metadata.rollback import RollbackPlan, rollback_to
+from lakebed.metadata.references.removal import Removal
 from lakebed.metadata.store import TableStore
-from lakebed.metadata.verify.report import Report
-from lakebed.operations.mark_done import mark_partitions_done
-from lakebed.operations.missing_files import remove_missing_files
-from lakebed.operations.rebuild_index import IndexRebuild, rebuild_index
-from lakebed.operations.verify import verify
+from lakebed.operations.compact.compact_manifests import ManifestCompaction, compact_manifests
+from lakebed.operations.expire.expire_snapshots import Expiry, expire_snapshots
+from lakebed.operations.fast_forward import FastForward, fast_forward
+from lakebed.operations.mark_partitions_done import mark_partitions_done
+from lakebed.operations.merge_branch import merge_branch
+from lakebed.operations.orphans import remove_orphan_files
+from lakebed.operations.repair.missing_files import remove_missing_files
+from lakebed.operations.repair.rebuild_index import IndexRebuild, rebuild_index
+from lakebed.operations.repair.repair_earliest import repair_earliest_snapshot
+from lakebed.operations.rollback import RollbackPlan, rollback_to
+from lakebed.operations.verify.report import Report
+from lakebed.operations.verify.verify import verify
 
 Length = str | dt.timedelta
 
@@ -171,7 +171,7 @@ class Maintenance:
     ) -> list[dict[str, Any]]:
         """Drop old partitions; gives them. What is not given comes from the table's ``partition.*`` options.
 
-        A chain table drops them from both branches, by whole segments: see :mod:`lakebed.chain.expire`.
+        A chain table drops them from both branches, by whole segments: see :mod:`lakebed.chain.expire_chain`.
         """
         return expire_table_partitions(
             self._store,

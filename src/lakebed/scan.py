@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.chain.explain import ViewCost, costs, explained
 from lakebed.chain.layout import ChainTable, Role, branch_names, role_of
-from lakebed.chain.metrics import ChainMetrics
-from lakebed.chain.moment import Moment, latest_moment, moment_at
-from lakebed.chain.read import ChainParts, read_chain
-from lakebed.chain.reader import ASKED
+from lakebed.chain.reading.branch_versions import Moment, latest_moment, moment_at
+from lakebed.chain.reading.chain_reader import ASKED
+from lakebed.chain.reading.explain import ViewCost, costs, explained
+from lakebed.chain.reading.read_chain import ChainParts, read_chain
+from lakebed.chain.reading.read_metrics import ChainMetrics
 from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown_name
 from lakebed.format import predicate as pred
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.types import Field, field_to_arrow
+from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.metadata.data_paths import path_array
-from lakebed.metadata.scan import PruneStep
+from lakebed.metadata.plan.file_scan import PruneStep
+from lakebed.metadata.plan.interval import Interval
 from lakebed.metadata.store import TableStore
-from lakebed.operations.incremental import IncrementalRead, Part
-from lakebed.operations.interval import Interval
 from lakebed.operations.read import BranchRead, parts_of
+from lakebed.operations.read_changes import IncrementalRead, Part
 from lakebed.options import TableOptions
 from lakebed.rows.aggregates import count, min_max
 from lakebed.rows.where import parse_where
@@ -212,7 +212,7 @@ class Scan:
 
         Ask for columns and rows here rather than of the DataFrame: what has to be merged is then read in part only.
         """
-        from lakebed.spark.read import to_spark  # noqa: PLC0415 - Spark is optional
+        from lakebed.spark.read.read_frame import to_spark  # noqa: PLC0415 - Spark is optional
         from lakebed.spark.session import get_session  # noqa: PLC0415 - Spark is optional
 
         return to_spark(get_session(spark), self.parts)

@@ -12,48 +12,48 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from lakebed.chain import alter as chain_alter
-from lakebed.chain.checks import check_chain
-from lakebed.chain.expire import expire_old_partitions
+from lakebed.chain.check_chain import check_chain
+from lakebed.chain.expire_chain import expire_old_partitions
 from lakebed.chain.layout import Role, branch_names, role_of
-from lakebed.chain.writes import BranchRules
+from lakebed.chain.write_rules import BranchRules
 from lakebed.chain_table import Chained
+from lakebed.engine import IN_PROCESS, Engine
 from lakebed.errors import (
     OptionError,
     SchemaError,
     UnsupportedError,
 )
 from lakebed.format import predicate as pred
-from lakebed.format.evolution import AddColumn, SetOption, UpdateColumnType, apply_changes
-from lakebed.format.evolution import Change as SchemaChange
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.evolution import AddColumn, SetOption, UpdateColumnType, apply_changes
+from lakebed.format.schema.evolution import Change as SchemaChange
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.types import DataType
+from lakebed.format.types.data_types import DataType
 from lakebed.history import History
 from lakebed.maintenance import Maintenance
 from lakebed.metadata.branches import create_branch
+from lakebed.metadata.plan.interval import Interval, find_interval, interval_of_options
 from lakebed.metadata.store import TableStore
+from lakebed.operations.after_commit import after_commit
 from lakebed.operations.analyze import analyze, columns_to_analyze
-from lakebed.operations.compact import compact as compact_table
-from lakebed.operations.compact_append import compact_append_table
+from lakebed.operations.compact.compact_append import compact_append_table
+from lakebed.operations.compact.compact_keyed import compact as compact_table
 from lakebed.operations.delete import check_removes, delete_from_append_table, delete_from_keyed_table
-from lakebed.operations.engine import IN_PROCESS, Engine
-from lakebed.operations.interval import Interval, find_interval, interval_of_options
-from lakebed.operations.maintain import after_commit
 from lakebed.operations.overwrite import drop as drop_rows
 from lakebed.operations.overwrite import overwrite as overwrite_rows
 from lakebed.operations.overwrite import partition_predicate
 from lakebed.operations.read import BranchRead
 from lakebed.operations.rescale import checked_buckets, rescale
 from lakebed.operations.rewrite import rewrite_files
-from lakebed.operations.table_checks import check_buckets, check_keyed, check_new_keyed
 from lakebed.operations.write import Guard, Identity, unguarded
 from lakebed.operations.write import write as write_rows
 from lakebed.options import TableOptions, check_existing, check_new, normalise
-from lakebed.rows.merge import MergeSpec
+from lakebed.rows.merge_engines.merge_rows import MergeSpec
 from lakebed.rows.sort_order import SortOrder
 from lakebed.rows.where import parse_where
 from lakebed.scan import Scan, check_has_changes, scan_at, version_of_options
 from lakebed.spark.session import is_spark_frame
+from lakebed.table_checks import check_buckets, check_keyed, check_new_keyed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -336,7 +336,7 @@ class Table(History, Maintenance, Chained):
             raise OptionError("columns are analyzed by reading them; leave out columns= or scan=False")
         summarise = None
         if spark is not None or self._spark is not None:
-            from lakebed.spark.analyze import SummariseOnSpark  # noqa: PLC0415 - Spark is optional
+            from lakebed.spark.analyze_on_spark import SummariseOnSpark  # noqa: PLC0415 - Spark is optional
 
             summarise = SummariseOnSpark(spark or self._spark)
         who = Identity.of(schema)
@@ -361,7 +361,7 @@ class Table(History, Maintenance, Chained):
         session = spark or self._spark
         rows: Any = pa.RecordBatchReader.from_batches(schema.arrow_schema, own.batches())
         if session is not None:
-            from lakebed.spark.read import to_spark  # noqa: PLC0415 - Spark is optional
+            from lakebed.spark.read.read_frame import to_spark  # noqa: PLC0415 - Spark is optional
 
             rows = to_spark(session, [own])
         run = partial(rescale, self._store, latest, rows, wanted, Identity.of(schema), engine=_engine_of(session))
@@ -413,7 +413,7 @@ class Table(History, Maintenance, Chained):
     # ------------------------------------------------------------------------------------------------- inside
 
     def _by_the_rules(self, run: Callable[[Guard], Snapshot | None], *, same_rows: bool = False) -> Snapshot | None:
-        """Write to this branch; one of a chain table has rules of its own, see :mod:`lakebed.chain.writes`."""
+        """Write to this branch; one of a chain table has rules of its own, see :mod:`lakebed.chain.write_rules`."""
         rules = BranchRules.of(self._store)
         if rules is None:
             return self._tidied(run(unguarded))
@@ -445,7 +445,7 @@ def _engine_for(data: Any) -> Engine:
 def _engine_of(spark: SparkSession | None) -> Engine:
     if spark is None:
         return IN_PROCESS
-    from lakebed.spark.engine import OnSpark  # noqa: PLC0415 - Spark is optional
+    from lakebed.spark.spark_engine import OnSpark  # noqa: PLC0415 - Spark is optional
 
     return OnSpark(spark)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from bench.history import SHAPES, build, opened, timed
 
-from lakebed.metadata.history import find_page
-from lakebed.metadata.history_index import forget_indexes
+from lakebed.metadata.history.history_index import forget_indexes
+from lakebed.metadata.history.pages import find_page
 
 ROOT = Path(__file__).parents[2]
 

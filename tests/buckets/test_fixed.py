@@ -16,7 +16,7 @@ from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.errors import DataError, OptionError
 from lakebed.format.binary_row import encode_rows
 from lakebed.format.murmur import hash_bytes
-from lakebed.format.types import Array, Atomic, to_arrow
+from lakebed.format.types.data_types import Array, Atomic, to_arrow
 
 
 # pypaimon hashes nulls of these two types in its own way; we follow Java

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 import lakebed
+from lakebed.chain.branch_log import forget_logs
 from lakebed.chain.layout import ChainTable
-from lakebed.chain.lineage import ChainState
-from lakebed.chain.log import forget_logs
+from lakebed.chain.staleness import ChainState
 
 COLUMNS = "k BIGINT, v STRING, date STRING"
 GROUPED = "k BIGINT, v STRING, region STRING, date STRING"

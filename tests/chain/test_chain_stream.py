@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from tests.chain.days import Days, date_of, new_lake, new_table
 
+from lakebed.chain.chain_stream import ChainStream
 from lakebed.chain.layout import ChainTable
-from lakebed.chain.stream import ChainStream
 from lakebed.errors import UnsupportedError
-from lakebed.operations.stream_position import NO_LIMITS, Limits, Position
 from lakebed.rows.where import parse_where
+from lakebed.streams.positions import NO_LIMITS, Limits, Position
 
 Row = tuple[Any, ...]
 

@@ -13,7 +13,7 @@ from tests.faults.storage import CHANGES, Fault, Faulty
 from tests.races.crew import together
 
 from lakebed import Lake, LakebedError
-from lakebed.chain.log import forget_logs
+from lakebed.chain.branch_log import forget_logs
 from lakebed.errors import CommitConflictError
 
 Act = Callable[[Days], object]

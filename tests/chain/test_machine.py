@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.chain.days import Days, date_of, new_lake, new_table, partition
 
-from lakebed.chain.log import forget_logs, sidecar_path
+from lakebed.chain.branch_log import forget_logs, sidecar_path
 from lakebed.errors import OptionError
 
 REGIONS = st.sampled_from(["eu", "us"])

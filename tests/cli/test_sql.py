@@ -21,8 +21,8 @@ from tests.spark.conftest import spark
 
 import lakebed.spark.session
 from lakebed import Lake, Table
-from lakebed.cli import sql as module
-from lakebed.cli.sql import history_path, prompt, unique_names
+from lakebed.cli.commands import sql as module
+from lakebed.cli.commands.sql import history_path, prompt, unique_names
 from lakebed.cli.statements import is_open, split_statements
 from lakebed.errors import LakebedError
 

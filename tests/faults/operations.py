@@ -12,10 +12,10 @@ from unittest import mock
 import pyarrow as pa
 
 from lakebed import Lake, Table
+from lakebed.buckets import index_writer as dynamic_buckets
 from lakebed.changes import AddColumn
 from lakebed.metadata.hash_indexes import indexes_of, read_partition
 from lakebed.metadata.store import TableStore
-from lakebed.operations import dynamic_buckets
 
 
 def append_table(lake: Lake) -> None:

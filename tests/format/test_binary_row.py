@@ -23,7 +23,7 @@ from lakebed.format.binary_row import (
     encode_rows,
     row_arities,
 )
-from lakebed.format.types import Array, Atomic, DataType, Field, Map, Row, parse_type, to_arrow
+from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row, parse_type, to_arrow
 
 # ------------------------------------------------------------------- vectors: types, values, bytes, hash, buckets
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.metadata.entries import adds, random_tables, same
 
 from lakebed.errors import CorruptError, UnsupportedError
-from lakebed.format import avro
-from lakebed.format.manifest import MANIFEST_AVRO, decode_manifest, decode_manifests, encode_manifest
+from lakebed.format.manifest import avro
+from lakebed.format.manifest.manifest import MANIFEST_AVRO, decode_manifest, decode_manifests, encode_manifest
 
 
 @settings(max_examples=30, deadline=None)

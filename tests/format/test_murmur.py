@@ -15,7 +15,7 @@ from lakebed.errors import DataError
 from lakebed.format import hash_index
 from lakebed.format.binary_row import encode_rows
 from lakebed.format.murmur import hash_bytes, hash_rows
-from lakebed.format.types import Atomic, to_arrow
+from lakebed.format.types.data_types import Atomic, to_arrow
 
 
 def reference_hash(data: bytes) -> int:

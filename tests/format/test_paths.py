@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebed.format.paths import TablePaths, escape, id_of, partition_path, partition_text
-from lakebed.format.types import Atomic, parse_type
+from lakebed.format.types.data_types import Atomic, parse_type
 
 STRING = Atomic("STRING")
 ESCAPED = "\"#%'*/:=?\\{}[]^" + "\x7f" + "".join(map(chr, range(32)))

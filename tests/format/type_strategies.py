@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from lakebed.format.types import Array, Atomic, DataType, Field, Map, Row, not_null
+from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row, not_null
 
 plain_roots = ["BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "STRING", "BYTES"]
 lengths = st.integers(1, 2**31 - 2)

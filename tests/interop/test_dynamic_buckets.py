@@ -16,9 +16,9 @@ from tests.interop.oracle import Oracle
 from tests.interop.ours import Ours
 
 import lakebed
-from lakebed.metadata.commit import commit
+from lakebed.buckets import rebucket
+from lakebed.metadata.commit.commit import commit
 from lakebed.metadata.hash_indexes import HASH_CACHE
-from lakebed.operations import rebucket
 
 PKV: Fields = [("p", "INT"), ("k", "INT"), ("v", "STRING")]
 ROUNDS = 8

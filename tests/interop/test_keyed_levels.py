@@ -13,7 +13,7 @@ from tests.interop.oracle import Oracle
 from tests.interop.ours import Ours
 from tests.interop.test_keyed_bytes import History
 
-from lakebed.metadata.levels import CompactionOptions, LevelFile, pick_universal
+from lakebed.metadata.plan.levels import CompactionOptions, LevelFile, pick_universal
 
 Runs = list[list[int]]
 KV: Fields = [("k", "INT"), ("v", "STRING")]

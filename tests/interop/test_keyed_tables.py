@@ -17,8 +17,8 @@ from tests.interop.ours import Ours
 from tests.interop.test_keyed_bytes import History
 
 import lakebed
-from lakebed.metadata.commit import commit
-from lakebed.operations import compact as compact_operation
+from lakebed.metadata.commit.commit import commit
+from lakebed.operations.compact import compact_keyed as compact_operation
 
 KV: Fields = [("k", "INT"), ("v", "STRING")]
 LOG: Fields = [("rowkind", "STRING"), *KVN]

@@ -13,7 +13,7 @@ from tests.interop.oracle import Oracle
 
 from lakebed import Table, connect
 from lakebed.format.snapshot import CommitKind
-from lakebed.format.types import to_arrow
+from lakebed.format.types.data_types import to_arrow
 
 TABLE = "db.t"
 FIELDS: list[tuple[str, Any]] = [

@@ -10,7 +10,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from lakebed.format.binary_row import EMPTY_ROW
-from lakebed.format.manifest import ADD, DELETE, entries_from_rows
+from lakebed.format.manifest.manifest import ADD, DELETE, entries_from_rows
 
 DEFAULTS: Mapping[str, Any] = {
     "kind": ADD,

@@ -9,12 +9,12 @@ import pyarrow as pa
 from tests.metadata.entries import adds, names_of
 from tests.metadata.stores import commit_files, new_store, open_store
 
-from lakebed.format.manifest import as_deletes
+from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.metadata.commit import Change, Commit, commit
+from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.metadata.manifests import Manifests
-from lakebed.metadata.scan import live_entries
+from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 
 

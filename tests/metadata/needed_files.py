@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.format.manifest import ADD, fold
+from lakebed.format.manifest.manifest import ADD, fold
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_from_json
 from lakebed.metadata.data_paths import data_file_paths
 from lakebed.metadata.store import TableStore

@@ -15,22 +15,22 @@ from tests.metadata.crashes import at_every_step
 from tests.metadata.entries import adds
 from tests.metadata.needed_files import files_on_disk, needed_files
 from tests.metadata.stores import new_store
-from tests.metadata.test_expire import add, change, names_on_disk
+from tests.operations.expire.test_expire_snapshots import add, change, names_on_disk
 
-from lakebed.format.manifest import DELETE
+from lakebed.format.manifest.manifest import DELETE
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.branches import create_branch
 from lakebed.metadata.changelogs import changelog_ids, find_changelog, remove_changelogs
 from lakebed.metadata.consumers import reset_consumer
-from lakebed.metadata.expire import Expiry, expire_snapshots
-from lakebed.metadata.expire_changelogs import ChangelogRetention, first_changelog_kept
-from lakebed.metadata.fast_forward import fast_forward
-from lakebed.metadata.orphans import remove_orphan_files
-from lakebed.metadata.rollback import rollback_to
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import create_tag, delete_tag
-from lakebed.metadata.verify import Problem
-from lakebed.operations.verify import verify
+from lakebed.operations.expire.expire_changelogs import ChangelogRetention, first_changelog_kept
+from lakebed.operations.expire.expire_snapshots import Expiry, expire_snapshots
+from lakebed.operations.fast_forward import fast_forward
+from lakebed.operations.orphans import remove_orphan_files
+from lakebed.operations.rollback import rollback_to
+from lakebed.operations.verify import Problem
+from lakebed.operations.verify.verify import verify
 from lakebed.options import TableOptions
 
 FUTURE = 2**50

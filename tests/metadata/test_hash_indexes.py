@@ -15,9 +15,9 @@ from tests.metadata.stores import new_store
 from lakebed.errors import CorruptError, NotFoundError
 from lakebed.format import hash_index
 from lakebed.format.binary_row import EMPTY_ROW
-from lakebed.format.index_manifest import HASH, IndexEntry
+from lakebed.format.manifest.index_manifest import HASH, IndexEntry
 from lakebed.format.snapshot import CommitKind
-from lakebed.metadata.commit import Change, append, commit
+from lakebed.metadata.commit.commit import Change, append, commit
 from lakebed.metadata.hash_indexes import (
     HASH_CACHE,
     BucketIndexUpdate,

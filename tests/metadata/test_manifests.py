@@ -11,8 +11,8 @@ from tests.metadata.stores import Failing, Logged, commit_files, files_below, ne
 
 from lakebed.errors import CorruptError, NotFoundError, StorageError
 from lakebed.format.binary_row import decode_rows, encode_row
-from lakebed.format.manifest import DELETE, ManifestMeta, as_deletes
-from lakebed.format.types import Atomic, DataType
+from lakebed.format.manifest.manifest import DELETE, ManifestMeta, as_deletes
+from lakebed.format.types.data_types import Atomic, DataType
 from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.metadata.manifests import Manifests, ManifestWriter
 from lakebed.metadata.store import TableStore

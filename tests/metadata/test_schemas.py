@@ -7,7 +7,7 @@ import pytest
 from tests.metadata.stores import Failing, Interrupted, Logged, new_store, open_store
 
 from lakebed.errors import CommitConflictError, CorruptError, NotFoundError, StorageError
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.store import TableStore
 
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from lakebed import CommitConflictError, ExpressionError, Lake, OptionError, Table, UnsupportedError, changes, connect
-from lakebed.metadata.overwrite import replace_partitions
 from lakebed.operations import rescale as rescale_module
+from lakebed.operations.overwrite import replace_partitions
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.metadata.stores import open_store
 
 from lakebed import Table, connect
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.operations.maintain import wait_for_background
+from lakebed.operations.after_commit import wait_for_background
 
 TABLE = "db.t"
 LONGER = 15

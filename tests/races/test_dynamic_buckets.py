@@ -10,7 +10,7 @@ from tests.metadata.stores import check_tidy
 from tests.races import dynamic_workers
 from tests.races.crew import together
 from tests.races.dynamic_workers import Write
-from tests.rows.keyed_tables import check_sound
+from tests.rows.keyed.keyed_tables import check_sound
 
 from lakebed import Table, connect
 from lakebed.format.snapshot import CommitKind

@@ -11,7 +11,7 @@ from tests.metadata.stores import check_tidy
 from tests.races import keyed_workers
 from tests.races.crew import together
 from tests.races.keyed_workers import Write
-from tests.rows.keyed_tables import check_no_orphans, check_sound, entries_of
+from tests.rows.keyed.keyed_tables import check_no_orphans, check_sound, entries_of
 
 from lakebed import Table, connect
 from lakebed.format.snapshot import CommitKind

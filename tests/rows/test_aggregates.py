@@ -16,8 +16,8 @@ from lakebed import Scan, Table
 from lakebed.changes import AddColumn, UpdateColumnType
 from lakebed.errors import UnsupportedError
 from lakebed.rows.aggregates import count, known_count, known_min_max, min_max
-from lakebed.rows.keyed_read import KeyedReader
-from lakebed.rows.read import FileReader
+from lakebed.rows.files.file_reader import FileReader
+from lakebed.rows.keyed.keyed_read import KeyedReader
 
 NAN = float("nan")
 

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakebed.errors import DataError
-from lakebed.format.schema import assign_ids
-from lakebed.format.sql_types import parse_data_type
-from lakebed.format.types import Array, Atomic, DataType, Field, Map, Row, not_null, nullable, to_arrow
+from lakebed.format.schema.table_schema import assign_ids
+from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row, not_null, nullable, to_arrow
+from lakebed.format.types.sql_types import parse_data_type
 from lakebed.rows.conform import conform, open_batches
 
 # ------------------------------------------------------------------------------ columns with rows (used elsewhere too)

@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.metadata.stores import new_store
 
-from lakebed.format.manifest import NO_ENTRIES
-from lakebed.metadata.commit import Change, append, commit
+from lakebed.format.manifest.manifest import NO_ENTRIES
+from lakebed.metadata.commit.commit import Change, append, commit
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.rows import spill
-from lakebed.rows.data_file import FileLayout
-from lakebed.rows.keyed_write import KeyedWriter
+from lakebed.rows.files.data_file import FileLayout
+from lakebed.rows.keyed.keyed_write import KeyedWriter
 from lakebed.table import Table
 
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -25,7 +25,7 @@ from tests.rows.where_cases import (
 
 from lakebed.errors import ExpressionError
 from lakebed.format import predicate as pred
-from lakebed.format.types import Atomic, Field, parse_type, to_arrow
+from lakebed.format.types.data_types import Atomic, Field, parse_type, to_arrow
 from lakebed.rows.where import parse_where
 from lakebed.rows.where.literals import read_number
 

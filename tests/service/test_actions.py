@@ -15,7 +15,7 @@ from tests.service.conftest import Serve
 from tests.service.running import TABLES, act, get, refused, sentence, wait
 
 import lakebed
-from lakebed.rows.compact import Compactor
+from lakebed.rows.keyed.keyed_compact import Compactor
 from lakebed.service import Limits
 from lakebed.service.jobs import Jobs, Outcome, Task
 from lakebed.service.metrics import Metrics

@@ -15,7 +15,7 @@ from tests.service.running import TABLES, get, refused, sentence
 
 import lakebed
 from lakebed.errors import NotFoundError, StorageError
-from lakebed.service.confined import ConfinedStorage, Writes
+from lakebed.service.confined_storage import ConfinedStorage, Writes
 
 NAMES = [
     "..",

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.data_paths import data_file_paths
-from lakebed.metadata.scan import live_entries
+from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import overwrite
 from lakebed.operations.write import Identity, write
-from lakebed.spark.engine import engine_for
+from lakebed.spark.spark_engine import engine_for
 from lakebed.table import Table
 
 

@@ -13,12 +13,12 @@ from tests.metadata.stores import files_below
 from tests.spark.test_compact import filled
 
 from lakebed.errors import CommitConflictError
-from lakebed.metadata.scan import ScanMode, ScanRequest, scan
+from lakebed.metadata.plan.file_scan import ScanMode, ScanRequest, scan
+from lakebed.metadata.plan.interval import find_interval
 from lakebed.metadata.store import TableStore
-from lakebed.operations import compact as compact_operation
-from lakebed.operations.compact import compact
-from lakebed.operations.interval import find_interval
-from lakebed.spark.engine import OnSpark
+from lakebed.operations.compact import compact_keyed as compact_operation
+from lakebed.operations.compact.compact_keyed import compact
+from lakebed.spark.spark_engine import OnSpark
 from lakebed.system_tables.changes import audit_log
 
 Make = Callable[..., TableStore]

@@ -16,10 +16,10 @@ from lakebed.errors import CommitConflictError, StorageError
 from lakebed.format import predicate as pred
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.store import TableStore
-from lakebed.operations import compact as compact_operation
-from lakebed.operations.compact import compact
-from lakebed.spark import compact as spark_compact
-from lakebed.spark.engine import OnSpark
+from lakebed.operations.compact import compact_keyed as compact_operation
+from lakebed.operations.compact.compact_keyed import compact
+from lakebed.spark.spark_engine import OnSpark
+from lakebed.spark.write import compact_on_spark as spark_compact
 
 Make = Callable[..., TableStore]
 TABLE: dict[str, Any] = {"primary_key": ["p", "k"], "partition_by": ["p"]}

@@ -16,9 +16,11 @@ from lakebed.buckets.dynamic import Spread
 from lakebed.buckets.placement import key_hashes
 from lakebed.errors import DataError
 from lakebed.metadata.hash_indexes import indexes_of
-from lakebed.metadata.scan import live_entries
+from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.options import TableOptions
-from lakebed.spark import dynamic, exchange, write
+from lakebed.spark.write import assign_buckets as dynamic
+from lakebed.spark.write import exchange
+from lakebed.spark.write import write_frame as write
 from lakebed.table import Table
 
 COLUMNS = "p INT, id BIGINT, v STRING"

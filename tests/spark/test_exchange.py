@@ -17,9 +17,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.errors import DataError
 from lakebed.metadata.store import TableStore
-from lakebed.spark import exchange, write
 from lakebed.spark.jobs import run_job
 from lakebed.spark.session import map_in_arrow, unmeasured_batches
+from lakebed.spark.write import exchange
+from lakebed.spark.write import write_frame as write
 from lakebed.table import Table
 
 COLUMNS = "d BIGINT, s STRING, p INT"

@@ -12,8 +12,8 @@ from pyspark.errors import PythonException
 
 from lakebed import Table
 from lakebed.operations.read import BranchRead
-from lakebed.spark.manifests import ManifestJob, _parts
-from lakebed.spark.read import planned_on, to_spark
+from lakebed.spark.read.decode_manifests import ManifestJob, _parts
+from lakebed.spark.read.read_frame import planned_on, to_spark
 
 CONDITIONS = [None, "id > 4", "dt = 'b'", "id > 4 AND dt = 'a'", "id = 3", "id > 1000", "length(v) = 1 OR id = 2"]
 

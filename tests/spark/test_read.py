@@ -16,9 +16,9 @@ from pyspark.errors import PythonException
 from lakebed import Scan, Table
 from lakebed.changes import AddColumn, DropColumn, RenameColumn, SetOption, UpdateColumnType
 from lakebed.errors import NotFoundError
-from lakebed.rows.read import data_file_paths
+from lakebed.rows.files.file_reader import data_file_paths
 from lakebed.spark.columns import spark_arrow_schema, spark_batches
-from lakebed.spark.read import to_spark
+from lakebed.spark.read.read_frame import to_spark
 
 NAN = float("nan")
 NASTY = ["a b", "{x}*[1-3]?", "50%/%20", "ü:\\'\"", "a,b;c=d", None, ""]

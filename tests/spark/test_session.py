@@ -42,7 +42,9 @@ def test_frames_are_told_without_importing_pyspark(spark: Any) -> None:
     assert session.is_spark_frame(connect())
     assert not session.is_spark_frame(type("DataFrame", (), {"__module__": "pandas"})())
     assert not session.is_spark_frame([1])
-    code = "import sys; from lakebed.spark.engine import engine_for; engine_for([]); print('pyspark' in sys.modules)"
+    code = (
+        "import sys; from lakebed.spark.spark_engine import engine_for; engine_for([]); print('pyspark' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
@@ -106,11 +108,13 @@ def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_zip_is_the_package(tmp_path: Path) -> None:
     package = session.package_zip()
     names = zipfile.ZipFile(package).namelist()
-    assert {"lakebed/spark/write.py", "pyspark_lakebed/__init__.py", "pyspark_lakebed/tables.py"} <= {*names}
+    assert {"lakebed/spark/write/write_frame.py", "lakebed/datasource/requests.py", "pyspark_lakebed/__init__.py"} <= {
+        *names
+    }
     assert not [name for name in names if "__pycache__" in name]
-    code = f"import sys; sys.path.insert(0, {package!r}); import lakebed.rows.keyed_write as w; print(w.__file__)"
+    code = f"import sys; sys.path.insert(0, {package!r}); import lakebed.rows.keyed.keyed_write as w; print(w.__file__)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert ended.stdout.strip() == f"{package}/lakebed/rows/keyed_write.py"
+    assert ended.stdout.strip() == f"{package}/lakebed/rows/keyed/keyed_write.py"
 
 
 class Context:

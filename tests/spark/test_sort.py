@@ -14,13 +14,13 @@ from tests.spark.tables import data_files, live_files, put, rows
 
 from lakebed.errors import StorageError
 from lakebed.format.snapshot import CommitKind
-from lakebed.metadata.scan import live_entries
+from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact_append import compact_append_table
-from lakebed.rows.read import FileReader
+from lakebed.operations.compact.compact_append import compact_append_table
+from lakebed.rows.files.file_reader import FileReader
 from lakebed.rows.sort_order import SortOrder
-from lakebed.spark import sort
-from lakebed.spark.engine import OnSpark
+from lakebed.spark.spark_engine import OnSpark
+from lakebed.spark.write import sort_on_spark as sort
 
 Make = Callable[..., TableStore]
 SMALL_FILES = {"target-file-size": "20 kb", "file.block-size": "4 kb"}

@@ -13,11 +13,11 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException
 
 from lakebed import Lake, Table
+from lakebed.datasource import source
+from lakebed.datasource.source import FilesWritten, TableWriter, WriteMode
 from lakebed.errors import CommitOutcomeUnknownError, DataError, LakebedError, OptionError
-from lakebed.format.ddl import to_columns
-from lakebed.format.spark_types import schema_to_spark
-from lakebed.spark import source
-from lakebed.spark.source import FilesWritten, TableWriter, WriteMode
+from lakebed.format.types.ddl import to_columns
+from lakebed.format.types.spark_types import schema_to_spark
 
 ROWS = [{"id": 1, "v": "a", "dt": "x"}, {"id": 2, "v": None, "dt": "y"}, {"id": 3, "v": "c", "dt": "y"}]
 

@@ -19,12 +19,12 @@ from pyspark.sql.types import StructType
 import lakebed
 from lakebed import Lake, OptionError, Table
 from lakebed.changes import AddColumn
+from lakebed.datasource import stream_sink
+from lakebed.datasource.source import WriteMode
+from lakebed.datasource.stream_requests import make_stream_reader
 from lakebed.errors import DataError, SchemaError, UnsupportedError
-from lakebed.metadata.scan import live_entries
-from lakebed.rows.read import data_file_paths
-from lakebed.spark import stream_sink
-from lakebed.spark.source import WriteMode
-from pyspark_lakebed.streams import make_stream_reader
+from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.rows.files.file_reader import data_file_paths
 
 
 @pytest.fixture
@@ -374,7 +374,7 @@ def test_a_pipeline_of_two_tables(spark: Any, lake: Lake, tmp_path: Path) -> Non
 
 def test_a_spark_that_is_too_old_to_read_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would hide an error that comes before it has a reader, so it gets one."""
-    monkeypatch.setitem(sys.modules, "lakebed.spark.stream_source", None)
+    monkeypatch.setitem(sys.modules, "lakebed.datasource.stream_source", None)
     reader = make_stream_reader({"path": "db.t"}, StructType())
     for ask in (reader.initialOffset, reader.latestOffset, lambda: reader.partitions({}, {})):
         with pytest.raises(UnsupportedError, match=r"streams of Lakebed tables need PySpark 4\.2 or newer"):

@@ -19,12 +19,14 @@ from tests.spark.storages import Deadly
 from tests.spark.tables import data_files, entries, frame, live_files, put, replace_rows, rows
 
 from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, DataError, LakebedError, UnsupportedError
-from lakebed.format.spark_types import schema_to_spark
-from lakebed.metadata.scan import ScanMode, ScanRequest, scan
+from lakebed.format.types.spark_types import schema_to_spark
+from lakebed.metadata.plan.file_scan import ScanMode, ScanRequest, scan
 from lakebed.metadata.store import TableStore
 from lakebed.operations import write as write_operation
-from lakebed.spark import exchange, jobs, write
+from lakebed.spark import jobs
 from lakebed.spark.jobs import JobFiles
+from lakebed.spark.write import exchange
+from lakebed.spark.write import write_frame as write
 from lakebed.table import Table
 
 Make = Callable[..., TableStore]

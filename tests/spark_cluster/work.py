@@ -169,14 +169,14 @@ def write_large(spark: Any, warehouse: str, name: str, rows: int) -> None:
 
 def read_large(spark: Any, warehouse: str, name: str, budget: int) -> list[int]:
     """Number of rows, of keys, and the length of all texts, of a merged read."""
-    from lakebed.spark.read import to_spark
+    from lakebed.spark.read.read_frame import to_spark
 
     frame = to_spark(spark, opened(warehouse, name).scan().parts, merge_budget=budget)
     return list(map(int, frame.selectExpr("count(*)", "count(DISTINCT id)", "sum(length(v))").collect()[0]))
 
 
 def compact_large(spark: Any, warehouse: str, name: str, budget: int) -> int | None:
-    from lakebed.spark import compact as module
+    from lakebed.spark.write import compact_on_spark as module
 
     before = module.MERGE_BUDGET
     module.MERGE_BUDGET = budget  # type: ignore[misc]

@@ -13,9 +13,9 @@ from pyspark.errors import AnalysisException, PySparkException
 
 import lakebed
 from lakebed import AlreadyExistsError, Lake, LakebedError, NotFoundError, OptionError, UnsupportedError, connect
-from lakebed.spark.catalog import attach as attach_module
-from lakebed.spark.catalog.jvm import Jvm
-from lakebed.spark.catalog.names import options_for
+from lakebed.sql import attach as attach_module
+from lakebed.sql.jvm.jvm_values import Jvm
+from lakebed.sql.names import options_for
 
 
 def plan_of(spark: Any, text: str) -> str:

@@ -16,7 +16,7 @@ from tests.test_docs import run_console
 
 import lakebed.spark.session
 from lakebed import Lake
-from lakebed.spark.catalog.procedures import PROCEDURES
+from lakebed.sql.procedures.all_procedures import PROCEDURES
 from lakebed.system_tables import SYSTEM_TABLES
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"

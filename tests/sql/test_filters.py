@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from lakebed.format import predicate as pred
-from lakebed.format.ddl import parse_columns
-from lakebed.spark.catalog.filters import nodes
+from lakebed.format.types.ddl import parse_columns
+from lakebed.sql.pushed_filters import nodes
 
 FIELDS = parse_columns(
     "i INT, s STRING, d DATE, t TIMESTAMP(3), n TIMESTAMP(9), m DECIMAL(10, 2), c CHAR(3), b BOOLEAN, f DOUBLE, x BYTES"

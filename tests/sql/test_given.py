@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lakebed import Lake, OptionError
-from lakebed.spark.catalog.jvm import version_numbers
-from lakebed.spark.catalog.tables import OPTIONS_FROM_THE_START
+from lakebed.sql.catalog_tables import OPTIONS_FROM_THE_START
+from lakebed.sql.jvm.jvm_values import version_numbers
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from lakebed import Lake, LakebedError, UnsupportedError, connect
-from lakebed.spark.catalog import attach as attach_module
-from lakebed.spark.catalog import jvm as jvm_module
-from lakebed.spark.catalog.jvm import Jvm
-from lakebed.spark.catalog.tables import SystemTableProxy, TableProxy
+from lakebed.sql import attach as attach_module
+from lakebed.sql.catalog_tables import SystemTableProxy, TableProxy
+from lakebed.sql.jvm import jvm_values as jvm_module
+from lakebed.sql.jvm.jvm_values import Jvm
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_session_without_what_we_look_for(
 def test_a_spark_without_a_class_that_our_java_needs(
     spark: Any, other: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    real = files("lakebed.spark.catalog").joinpath("Bridge.java").read_text(encoding="utf-8")
+    real = files("lakebed.sql.jvm").joinpath("Bridge.java").read_text(encoding="utf-8")
     needed = "org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable"
     assert needed in real
     (tmp_path / "Bridge.java").write_text(real.replace(f"import {needed};", f"import {needed}Elsewhere;"))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from lakebed.buckets.known_hashes import UNKNOWN, Buckets, Hashes, KnownHashes, find_each
 from lakebed.format.hash_index import ascending
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.options import TableOptions
 
 MOST_BUCKETS: Final = 32767

@@ -17,7 +17,7 @@ import pyarrow as pa
 from lakebed.errors import DataError, OptionError, unknown_name
 from lakebed.format.binary_row import aligned_batches, conform, fixed_values, text_values
 from lakebed.format.murmur import hash_rows
-from lakebed.format.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, Atomic, DataType
+from lakebed.format.types.data_types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, Atomic, DataType
 
 _CHUNK_ROWS: Final = 65_536
 

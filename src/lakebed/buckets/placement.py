@@ -18,10 +18,10 @@ from lakebed.buckets.dynamic import Assigner, Spread
 from lakebed.buckets.known_hashes import Hashes
 from lakebed.format.binary_row import encode_row
 from lakebed.format.murmur import hash_bytes, hash_rows
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.hash_indexes import BucketIndexUpdate, PartitionIndex
 from lakebed.options import TableOptions
-from lakebed.rows.partitions import group_rows
+from lakebed.rows.grouping import group_rows
 
 
 @dataclass(frozen=True, slots=True)

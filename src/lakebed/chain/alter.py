@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
-from lakebed.chain.checks import DEFAULT_BRANCHES
+from lakebed.chain.check_chain import DEFAULT_BRANCHES
 from lakebed.chain.layout import CHAIN_KEYS, DELTA_BRANCH, ENABLED, FULL_BRANCH, branch_names
 from lakebed.errors import OptionError, SchemaError
-from lakebed.format.evolution import Change, RemoveOption, SetOption
 from lakebed.format.paths import MAIN_BRANCH
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.evolution import Change, RemoveOption, SetOption
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.branches import create_branch
 from lakebed.metadata.store import TableStore
 

@@ -19,23 +19,23 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.chain.checks import DEFAULT_BRANCHES, check_chain
-from lakebed.chain.drops import known_links, live_partitions, partition_text
+from lakebed.chain.anchors import known_links, live_partitions, partition_text
+from lakebed.chain.check_chain import DEFAULT_BRANCHES, check_chain
 from lakebed.chain.layout import DELTA_BRANCH, ENABLED, FULL_BRANCH, ChainKeys, ChainTable
-from lakebed.chain.lineage import ChainState
-from lakebed.chain.writes import finish_truncations
+from lakebed.chain.staleness import ChainState
+from lakebed.chain.write_rules import finish_truncations
 from lakebed.errors import AlreadyExistsError, CommitConflictError, DataError, OptionError, SchemaError
-from lakebed.format.evolution import Change as SchemaChange
-from lakebed.format.evolution import RemoveOption, SetOption
-from lakebed.format.manifest import ENTRY_SCHEMA
-from lakebed.format.schema import TableSchema
+from lakebed.format.manifest.manifest import ENTRY_SCHEMA
+from lakebed.format.schema.evolution import Change as SchemaChange
+from lakebed.format.schema.evolution import RemoveOption, SetOption
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.branches import create_branch, drop_branch
-from lakebed.metadata.commit import Change, Commit, commit
-from lakebed.metadata.overwrite import delete_partitions
-from lakebed.metadata.scan import live_entries
+from lakebed.metadata.commit.commit import Change, Commit, commit
+from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import create_tag, delete_tag
+from lakebed.operations.overwrite import delete_partitions
 
 TAG: Final = "before-chain-"
 """What the tag is called that holds main as it was, with the number of the snapshot behind."""

@@ -22,8 +22,8 @@ import pyarrow as pa
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.partition_time import PartitionTime
 from lakebed.format.paths import MAIN_BRANCH
-from lakebed.format.schema import TableSchema
-from lakebed.metadata.scan import partition_table
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import partition_value
 from lakebed.options import TableOptions

@@ -13,8 +13,21 @@ from typing import Annotated
 
 import typer
 
-from lakebed.cli import branches, chain, consumers, contents, history, rows, serve, sql, tables, tags, upkeep, verify
 from lakebed.cli.arguments import RootJson, RootWarehouse
+from lakebed.cli.commands import (
+    branches,
+    chain,
+    consumers,
+    contents,
+    history,
+    rows,
+    serve,
+    sql,
+    tables,
+    tags,
+    upkeep,
+    verify,
+)
 from lakebed.cli.session import EXIT_CODES, ExitCode, GuardedGroup
 from lakebed.version import VERSION
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from lakebed.cli.output import Column, listing, show_count, show_size
 
 if TYPE_CHECKING:
-    from lakebed.metadata.removal import Removal
+    from lakebed.metadata.references.removal import Removal
 
 ListFiles = Annotated[bool, typer.Option("--files", help="List every file, not only how many of each kind.")]
 

@@ -24,7 +24,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakebed.errors import CorruptError, DataError, UnsupportedError
-from lakebed.format.types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, Atomic, DataType, to_arrow
+from lakebed.format.types.data_types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, Atomic, DataType, to_arrow
 
 EMPTY_ROW: Final = bytes(12)
 """The row without fields: ``_PARTITION`` of an unpartitioned table, and min and max of empty statistics."""
@@ -316,7 +316,7 @@ def encode_rows(
 def encode_row(values: Sequence[object], types: Sequence[DataType], *, compact_nulls: bool = False) -> bytes:
     """The bytes of one row of Python values, arity prefix included.
 
-    >>> from lakebed.format.types import Atomic
+    >>> from lakebed.format.types.data_types import Atomic
     >>> encode_row([1, "a"], [Atomic("INT"), Atomic("STRING")]).hex()
     '00000002000000000000000001000000000000006100000000000081'
     """

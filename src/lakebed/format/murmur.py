@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lakebed.errors import DataError
 from lakebed.format.binary_row import RowParts, Variable, row_parts
-from lakebed.format.types import DataType
+from lakebed.format.types.data_types import DataType
 
 _CHUNK_ROWS: Final = 65_536
 _SEED: Final = 42
@@ -35,7 +35,7 @@ def hash_rows(
     """The hash of each row. ``compact_nulls`` as in :func:`lakebed.format.binary_row.encode_rows`.
 
     >>> import pyarrow as pa
-    >>> from lakebed.format.types import Atomic
+    >>> from lakebed.format.types.data_types import Atomic
     >>> hash_rows([pa.array([0, 1, None], pa.int32())], [Atomic("INT")]).tolist()
     [-300363099, 1465514398, -1748325344]
     """

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from lakebed.errors import OptionError
-from lakebed.format.types import STRING_ROOTS, TIMESTAMP_ROOTS, Atomic, DataType
+from lakebed.format.types.data_types import STRING_ROOTS, TIMESTAMP_ROOTS, Atomic, DataType
 
 MAIN_BRANCH: Final = "main"
 SIDECAR_FOLDER: Final = ".lakebed"

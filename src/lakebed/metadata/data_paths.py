@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format.paths import partition_path
-from lakebed.format.schema import TableSchema
-from lakebed.metadata.scan import partition_table
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from lakebed.errors import NotFoundError
 from lakebed.format import hash_index
-from lakebed.format.index_manifest import HASH, IndexEntry
-from lakebed.format.manifest import ADD
+from lakebed.format.manifest.index_manifest import HASH, IndexEntry
+from lakebed.format.manifest.manifest import ADD
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.metadata.store import TableStore

@@ -12,7 +12,7 @@ from typing import Final
 
 from lakebed.errors import CommitConflictError, LakebedError, NotFoundError, StorageError
 from lakebed.format.paths import SCHEMA_PREFIX, TablePaths, id_of
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.storage import Storage
 
 _FIRST_ID: Final = 0

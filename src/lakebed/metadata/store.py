@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from lakebed.errors import NotFoundError
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, TablePaths
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.metadata.manifests import SHARED_CACHE, Manifests

@@ -27,12 +27,12 @@ from lakebed.errors import (
     OptionError,
     unknown_name,
 )
-from lakebed.format.moments import moment_millis
 from lakebed.format.paths import TAG_PREFIX, check_name
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag, tag_from_json, tag_to_json
-from lakebed.metadata.references import only_needed_by
-from lakebed.metadata.removal import DoomedFile, Removal, delete_files
+from lakebed.format.times import moment_millis
+from lakebed.metadata.references.holders import only_needed_by
+from lakebed.metadata.references.removal import DoomedFile, Removal, delete_files
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions, parse_duration
 

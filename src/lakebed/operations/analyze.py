@@ -25,11 +25,11 @@ from lakebed.errors import (
     UnsupportedError,
     unknown_name,
 )
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.statistics import FILE_PREFIX, TableStatistics, is_analyzable, statistics_to_json
-from lakebed.format.types import Field
-from lakebed.metadata.commit import Change, Commit, commit
+from lakebed.format.table_statistics import FILE_PREFIX, TableStatistics, is_analyzable, statistics_to_json
+from lakebed.format.types.data_types import Field
+from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.store import TableStore
 from lakebed.operations.read import BranchRead, parts_of
 from lakebed.operations.write import Identity

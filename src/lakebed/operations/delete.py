@@ -11,19 +11,19 @@ import pyarrow.compute as pc
 
 from lakebed.errors import CommitOutcomeUnknownError, UnsupportedError
 from lakebed.format import predicate as pred
-from lakebed.format.index_manifest import IndexEntry
-from lakebed.format.manifest import ADD
+from lakebed.format.manifest.index_manifest import IndexEntry
+from lakebed.format.manifest.manifest import ADD
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.metadata.commit import Change, Commit, append, commit
-from lakebed.metadata.scan import ScanRequest, scan
+from lakebed.metadata.commit.commit import Change, Commit, append, commit
+from lakebed.metadata.plan.file_scan import ScanRequest, scan
 from lakebed.metadata.store import TableStore
 from lakebed.operations.write import Guard, Identity, NewFiles, numbered, unguarded, write_files
 from lakebed.options import TableOptions
-from lakebed.rows.data_file import FileLayout
-from lakebed.rows.delete import delete_rows
-from lakebed.rows.merge import MergeSpec
-from lakebed.rows.read import DeletedRows, FileReader
-from lakebed.rows.write import AppendWriter
+from lakebed.rows.append.append_delete import delete_rows
+from lakebed.rows.append.append_write import AppendWriter
+from lakebed.rows.files.data_file import FileLayout
+from lakebed.rows.files.file_reader import DeletedRows, FileReader
+from lakebed.rows.merge_engines.merge_rows import MergeSpec
 
 DELETE_KIND = 3
 

@@ -15,14 +15,14 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.types import Field, field_to_arrow
+from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.metadata.data_paths import path_array
-from lakebed.metadata.scan import live_entries
+from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.metadata.plan.interval import Interval, Mode
 from lakebed.metadata.store import TableStore
-from lakebed.operations.incremental import IncrementalRead
-from lakebed.operations.interval import Interval, Mode
+from lakebed.operations.read_changes import IncrementalRead
 
 MAX_BYTES: Final = 256 * 1024 * 1024
 

@@ -1,27 +1,33 @@
-"""Rows instead of others: overwrite of partitions or of the whole table, drop partition, truncate."""
+"""Overwrite, drop partition, truncate: new rows replace those of some partitions, or of the whole table.
+
+The commit computes its deletes from the snapshot that it lands on. So it also deletes what other commits added meanwhile to
+a replaced partition, as if the overwrite had come after them.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lakebed.engine import IN_PROCESS, Engine
 from lakebed.errors import DataError, SchemaError, unknown_name
 from lakebed.format import predicate as pred
-from lakebed.format.manifest import ENTRY_SCHEMA, NO_ENTRIES
-from lakebed.format.schema import TableSchema
+from lakebed.format.manifest.index_manifest import IndexEntry
+from lakebed.format.manifest.manifest import DELETE, ENTRY_SCHEMA, NO_ENTRIES, as_deletes
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
-from lakebed.format.types import DataType, Field, to_arrow
-from lakebed.metadata.commit import Commit, commit, find_committed
-from lakebed.metadata.levels import by_bucket, level_files, sections
-from lakebed.metadata.overwrite import replace_matching, replace_partitions
-from lakebed.metadata.scan import partition_mask
+from lakebed.format.types.data_types import DataType, Field, to_arrow
+from lakebed.metadata.commit.commit import Change, Commit, commit, find_committed
+from lakebed.metadata.plan.file_scan import ScanRequest, live_entries, partition_mask, scan
+from lakebed.metadata.plan.levels import by_bucket, level_files, sections
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact import compaction_options
-from lakebed.operations.engine import IN_PROCESS, Engine
+from lakebed.operations.compact.compact_keyed import compaction_options
 from lakebed.operations.write import Guard, Identity, NewFiles, finish_committed, unguarded, write_files
 from lakebed.options import TableOptions
 
@@ -138,3 +144,72 @@ def _exactly(value: Any, data_type: DataType) -> pa.Scalar:
         # Arrow does not cast text to times.
         return pa.scalar(dt.time.fromisoformat(value) if pa.types.is_time(wanted) else value).cast(wanted)
     return pa.scalar(value, wanted)
+
+
+# ------------------------------------------------------------------------------------------------- the changes
+
+
+def replace_partitions(
+    store: TableStore, new: pa.Table, index: Sequence[IndexEntry] = ()
+) -> Callable[[Snapshot | None], Change]:
+    """Replace exactly the partitions of the new files (dynamic overwrite); ``index`` are index files that come with them."""
+    partitions = pc.unique(new["partition"].combine_chunks())
+
+    def plan(latest: Snapshot | None) -> Change:
+        old = live_entries(store, latest, partitions)
+        replaced = set(partitions.to_pylist())
+        return _change(store, latest, old, new, lambda partition: partition in replaced, index)
+
+    return plan
+
+
+def delete_partitions(
+    store: TableStore, partitions: pa.Array, still: Callable[[pa.Table], pa.Array] | None = None
+) -> Callable[[Snapshot | None], Change]:
+    """Delete whole partitions, given as encoded rows.
+
+    ``still`` picks those that are to go out of their live files, for whoever must look again after a lost race.
+    """
+
+    def plan(latest: Snapshot | None) -> Change:
+        old = live_entries(store, latest, partitions)
+        going = partitions if still is None else still(old)
+        replaced = set(going.to_pylist())
+        old = old.filter(pc.is_in(old["partition"], value_set=going))
+        return _change(store, latest, old, NO_ENTRIES, lambda partition: partition in replaced)
+
+    return plan
+
+
+def replace_matching(
+    store: TableStore, where: pred.Node | None, new: pa.Table, index: Sequence[IndexEntry] = ()
+) -> Callable[[Snapshot | None], Change]:
+    """Replace the partitions that satisfy a predicate over partition columns, or the whole table for ``None``."""
+
+    def plan(latest: Snapshot | None) -> Change:
+        if latest is None:
+            return Change(entries=new, index=tuple(index))
+        schema = store.schema()
+        old = scan(store, ScanRequest(snapshot=latest, schema=schema, predicate=where)).entries
+
+        def is_replaced(partition: bytes) -> bool:
+            mask = partition_mask(pa.table({"partition": pa.array([partition], pa.binary())}), where, schema)
+            return mask is None or bool(mask[0])
+
+        return _change(store, latest, old, new, is_replaced, index)
+
+    return plan
+
+
+def _change(
+    store: TableStore,
+    latest: Snapshot | None,
+    old: pa.Table,
+    new: pa.Table,
+    is_replaced: Callable[[bytes], bool],
+    new_index: Sequence[IndexEntry] = (),
+) -> Change:
+    """The old files go and the new ones come; index files go with the partitions that they belong to."""
+    live = store.manifests.read_index(None if latest is None else latest.index_manifest)
+    gone = (replace(entry, kind=DELETE) for entry in live if is_replaced(entry.partition))
+    return Change(entries=pa.concat_tables([as_deletes(old), new]), index=(*gone, *new_index))

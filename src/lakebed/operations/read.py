@@ -15,19 +15,19 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.buckets.prune import buckets_of, places_of
+from lakebed.buckets.bucket_pruning import buckets_of, places_of
 from lakebed.errors import NotFoundError, SchemaError
 from lakebed.format import predicate as pred
-from lakebed.format.manifest import NO_ENTRIES
-from lakebed.format.schema import TableSchema
+from lakebed.format.manifest.manifest import NO_ENTRIES
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.types import Field, nullable
-from lakebed.metadata.scan import PruneStep, ReadManifests, ScanRequest, ScanResult, partition_part, scan
+from lakebed.format.types.data_types import Field, nullable
+from lakebed.metadata.plan.file_scan import PruneStep, ReadManifests, ScanRequest, ScanResult, partition_part, scan
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact import skips_level0
+from lakebed.operations.compact.compact_keyed import skips_level0
 from lakebed.options import TableOptions
-from lakebed.rows.keyed_read import KeyedReader
-from lakebed.rows.read import DeletedRows, FileReader
+from lakebed.rows.files.file_reader import DeletedRows, FileReader
+from lakebed.rows.keyed.keyed_read import KeyedReader
 
 _ABOVE_LEVEL_0: Final = (1, 2**31 - 1)
 

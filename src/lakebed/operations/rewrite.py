@@ -11,16 +11,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from lakebed.engine import IN_PROCESS, Engine
 from lakebed.errors import CommitOutcomeUnknownError
-from lakebed.format.index_manifest import IndexEntry
-from lakebed.format.manifest import as_deletes
+from lakebed.format.manifest.index_manifest import IndexEntry
+from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.metadata.commit import Change, Commit
+from lakebed.metadata.commit.commit import Change, Commit
 from lakebed.metadata.store import TableStore
 from lakebed.operations.delete import remove_index_files
-from lakebed.operations.engine import IN_PROCESS, Engine
 from lakebed.operations.write import Identity, NewFiles, write_files
-from lakebed.rows.delete import without_vectors
+from lakebed.rows.append.append_delete import without_vectors
 
 
 def rewrite_files(

@@ -17,19 +17,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.buckets.dynamic import has_dynamic_buckets
+from lakebed.buckets.rebucket import commit_upsert
+from lakebed.engine import IN_PROCESS, Engine, NewFiles, WritePlan
 from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, DataError, LakebedError, OptionError
-from lakebed.format.manifest import ADD
-from lakebed.format.schema import TableSchema
+from lakebed.format.manifest.manifest import ADD
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
-from lakebed.metadata.commit import Change, Commit, append, commit, find_committed
-from lakebed.metadata.scan import live_entries
+from lakebed.metadata.commit.commit import Change, Commit, append, commit, find_committed
+from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.metadata.plan.next_sequences import next_sequences
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact import compact, due_for_full, must_follow
-from lakebed.operations.engine import IN_PROCESS, Engine, NewFiles, WritePlan
-from lakebed.operations.rebucket import commit_upsert
-from lakebed.operations.sequences import next_sequences
+from lakebed.operations.compact.compact_keyed import compact, due_for_full, must_follow
 from lakebed.options import TableOptions
-from lakebed.rows.write import continue_sequences
+from lakebed.rows.append.append_write import continue_sequences
 
 __all__ = [
     "Guard",

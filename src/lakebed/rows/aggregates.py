@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 
 from lakebed.errors import UnsupportedError
 from lakebed.format import predicate as pred
-from lakebed.format.types import Atomic, Field, to_arrow
-from lakebed.metadata.scan import stats_views
-from lakebed.rows.keyed_read import KeyedReader
-from lakebed.rows.read import FileReader
+from lakebed.format.types.data_types import Atomic, Field, to_arrow
+from lakebed.metadata.plan.file_scan import stats_views
+from lakebed.rows.files.file_reader import FileReader
+from lakebed.rows.keyed.keyed_read import KeyedReader
 
 Reader = FileReader | KeyedReader
 Mask = npt.NDArray[np.bool_]

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import DataError, unknown_name
-from lakebed.format.schema import default_scalar
-from lakebed.format.types import (
+from lakebed.format.schema.table_schema import default_scalar
+from lakebed.format.types.data_types import (
     BINARY_ROOTS,
     STRING_ROOTS,
     TIMESTAMP_ROOTS,

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format.binary_row import text_values, unaligned_words
-from lakebed.metadata.ranks import sortable
+from lakebed.metadata.plan.key_ranks import sortable
 
 I64: TypeAlias = npt.NDArray[np.int64]
 U64: TypeAlias = npt.NDArray[np.uint64]

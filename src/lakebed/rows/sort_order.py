@@ -20,9 +20,9 @@ import pyarrow.compute as pc
 
 from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown_name
 from lakebed.format.binary_row import text_values, unaligned_words
-from lakebed.format.schema import TableSchema
-from lakebed.format.types import Atomic
-from lakebed.metadata.ranks import ranks_of, sortable
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.types.data_types import Atomic
+from lakebed.metadata.plan.key_ranks import ranks_of, sortable
 from lakebed.options import TableOptions
 from lakebed.rows.order import order_by_key
 

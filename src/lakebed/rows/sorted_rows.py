@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from lakebed.rows.read import FileReader
+from lakebed.rows.files.file_reader import FileReader
 from lakebed.rows.sort_order import Sorter, SortOrder
 from lakebed.rows.spill import Spill
 

@@ -19,14 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format.binary_row import row_parts
-from lakebed.format.statistics import (
+from lakebed.format.table_statistics import (
     ColumnStatistics,
     bound_text,
     fixed_width,
     has_bounds,
     unmeasured_width,
 )
-from lakebed.format.types import Field, to_arrow
+from lakebed.format.types.data_types import Field, to_arrow
 
 EXACT_VALUES: Final = 1 << 16
 _INDEX_BITS: Final = 14

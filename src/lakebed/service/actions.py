@@ -7,25 +7,25 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from lakebed.engine import Compacted, InProcess, Rewritten
 from lakebed.errors import AlreadyExistsError, NotFoundError, OptionError, unknown_name
 from lakebed.format.paths import MAIN_BRANCH, check_name
 from lakebed.metadata.branches import check_branch_name
-from lakebed.metadata.compact_manifests import ManifestShape
-from lakebed.metadata.removal import Removal
-from lakebed.operations.compact import compact as compact_keyed
-from lakebed.operations.compact_append import compact_append_table
-from lakebed.operations.engine import Compacted, InProcess, Rewritten
-from lakebed.operations.table_checks import check_keyed
+from lakebed.metadata.references.removal import Removal
+from lakebed.operations.compact.compact_append import compact_append_table
+from lakebed.operations.compact.compact_keyed import compact as compact_keyed
+from lakebed.operations.compact.compact_manifests import ManifestShape
 from lakebed.options import check_existing
-from lakebed.rows.append_compact import AppendCompactor
-from lakebed.rows.compact import BucketWork, Compactor
+from lakebed.rows.append.append_compact import AppendCompactor
+from lakebed.rows.keyed.keyed_compact import BucketWork, Compactor
 from lakebed.rows.where import parse_where
 from lakebed.scan import find_snapshot
-from lakebed.service.contents import total
+from lakebed.service.answers.contents import total
+from lakebed.service.answers.texts import count_text, names_text, size_text
 from lakebed.service.jobs import Outcome, Report
 from lakebed.service.models import jobs as models
-from lakebed.service.texts import count_text, names_text, size_text
 from lakebed.service.warehouses import OpenTable
+from lakebed.table_checks import check_keyed
 
 # ---------------------------------------------------------------------------------------------------------- compaction
 

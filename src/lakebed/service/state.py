@@ -17,11 +17,11 @@ from lakebed.errors import LakebedError
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.snapshot import Snapshot
 from lakebed.scan import find_snapshot
-from lakebed.service.contents import Contents
-from lakebed.service.entries import LiveFiles
+from lakebed.service.answers.contents import Contents
+from lakebed.service.answers.health import Examined, Patient, examine
+from lakebed.service.answers.history import TagNames
+from lakebed.service.answers.live_files import LiveFiles
 from lakebed.service.errors import RefusedError
-from lakebed.service.health import Examined, Patient, examine
-from lakebed.service.history import TagNames
 from lakebed.service.jobs import Jobs
 from lakebed.service.metrics import Metrics
 from lakebed.service.models.tables import Health

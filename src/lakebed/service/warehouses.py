@@ -1,7 +1,7 @@
 """The warehouses of a service, and the way from the names in a request to a table.
 
 A name is a name: it holds no ``$`` (which would open a system table), no separator and no dot at its beginning. What it opens is
-read through :class:`~lakebed.service.confined.ConfinedStorage`, so it cannot lie elsewhere.
+read through :class:`~lakebed.service.confined_storage.ConfinedStorage`, so it cannot lie elsewhere.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path
 from lakebed.chain.layout import branch_names
 from lakebed.errors import NotFoundError, unknown_name
 from lakebed.format.paths import TablePaths
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.lake import Lake
 from lakebed.metadata.store import TableStore
-from lakebed.service.confined import ConfinedStorage, Writes
+from lakebed.service.confined_storage import ConfinedStorage, Writes
 from lakebed.service.models.tables import TableKind
 from lakebed.service.settings import Settings
 from lakebed.table import Table

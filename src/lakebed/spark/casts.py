@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from lakebed.format.schema import TableSchema
-from lakebed.format.types import Field
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.types.data_types import Field
 from lakebed.spark.columns import spark_type
 from lakebed.spark.predicates import named
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.format.spark_types import CHAR_VARCHAR_KEY, fields_to_spark_json
-from lakebed.format.types import Array, Atomic, DataType, Field, Map, Row
+from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row
+from lakebed.format.types.spark_types import CHAR_VARCHAR_KEY, fields_to_spark_json
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType as SparkType

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 import lakebed.errors
 from lakebed.errors import DataError, LakebedError, OptionError, SchemaError, UnsupportedError
-from lakebed.format.schema import TableSchema
+from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.spark.session import map_in_arrow

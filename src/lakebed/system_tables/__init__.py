@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown_name
 from lakebed.format import predicate as pred
-from lakebed.format.types import field_from_arrow
+from lakebed.format.types.data_types import field_from_arrow
+from lakebed.metadata.plan.interval import INCREMENTAL_OPTIONS, Interval, find_interval, interval_of_options
 from lakebed.metadata.store import TableStore
-from lakebed.operations.interval import INCREMENTAL_OPTIONS, Interval, find_interval, interval_of_options
 from lakebed.options import TableOptions
 from lakebed.rows.where import parse_where
 from lakebed.scan import find_snapshot, version_of_options

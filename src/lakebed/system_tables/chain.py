@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.chain.layout import ChainTable, Role, role_of
-from lakebed.chain.status import chain_status
+from lakebed.chain.partition_status import chain_status
 from lakebed.errors import UnsupportedError
 from lakebed.metadata.store import TableStore
 from lakebed.system_tables.files import partitions as branch_partitions

@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.format.schema import TableSchema
-from lakebed.metadata.scan import live_entries
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.metadata.plan.interval import Interval
 from lakebed.metadata.store import TableStore
-from lakebed.operations.binlog import pack
-from lakebed.operations.compact import skips_level0
-from lakebed.operations.incremental import COMMIT_COLUMN, IncrementalRead, as_inserts
-from lakebed.operations.interval import Interval
+from lakebed.operations.compact.compact_keyed import skips_level0
+from lakebed.operations.read_changes import COMMIT_COLUMN, IncrementalRead, as_inserts
 from lakebed.options import TableOptions
-from lakebed.rows.keyed_read import KeyedReader
-from lakebed.rows.merge import KIND_COLUMN, ROW_KINDS, SEQUENCE_COLUMN
-from lakebed.rows.read import DeletedRows, FileReader
+from lakebed.rows.files.file_reader import DeletedRows, FileReader
+from lakebed.rows.keyed.keyed_read import KeyedReader
+from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, ROW_KINDS, SEQUENCE_COLUMN
+from lakebed.streams.binlog import pack
 
 _KIND = pa.field("rowkind", pa.string(), nullable=False)
 

@@ -8,11 +8,11 @@ from typing import Final
 import pyarrow as pa
 
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.types import Field
-from lakebed.metadata.scan import live_entries, partition_table, stats_views
+from lakebed.format.types.data_types import Field
+from lakebed.metadata.plan.file_scan import live_entries, partition_table, stats_views
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
-from lakebed.rows.read import DeletedRows, data_file_paths
+from lakebed.rows.files.file_reader import DeletedRows, data_file_paths
 from lakebed.system_tables.texts import MILLIS, make_table, row_texts, value_text
 
 

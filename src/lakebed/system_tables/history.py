@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from lakebed.format.paths import BRANCH_PREFIX
 from lakebed.format.snapshot import load_json_object
-from lakebed.format.statistics import columns_to_json, statistics_from_json
-from lakebed.format.types import field_to_json
+from lakebed.format.table_statistics import columns_to_json, statistics_from_json
+from lakebed.format.types.data_types import field_to_json
 from lakebed.metadata.consumers import list_consumers
 from lakebed.metadata.store import TableStore
 from lakebed.system_tables.texts import MILLIS, local_time, make_table

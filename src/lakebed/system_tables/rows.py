@@ -5,12 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.format.schema import TableSchema
-from lakebed.metadata.scan import live_entries
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact import compaction_options
+from lakebed.operations.compact.compact_keyed import compaction_options
 from lakebed.options import TableOptions
-from lakebed.rows.read import DeletedRows, FileReader
+from lakebed.rows.files.file_reader import DeletedRows, FileReader
 
 
 def read_optimised(store: TableStore) -> pa.Table:

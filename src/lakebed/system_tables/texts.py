@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from lakebed.format.binary_row import decode_rows
 from lakebed.format.paths import partition_text
-from lakebed.format.types import Field, nullable
+from lakebed.format.types.data_types import Field, nullable
 
 MILLIS: Final = pa.timestamp("ms")
 

@@ -14,7 +14,7 @@ r"""A condition in Spark SQL, as users write it in ``where=``, bound to the colu
 * ``lower`` and ``upper`` map character by character: upper('ß') stays 'ẞ' where Spark says 'SS'.
 
 >>> from lakebed.format.predicate import to_text
->>> from lakebed.format.types import Atomic, Field
+>>> from lakebed.format.types.data_types import Atomic, Field
 >>> fields = [Field(0, "id", Atomic("INT")), Field(1, "name", Atomic("STRING"))]
 >>> to_text(parse_where("5.5 < ID AND name LIKE 'a%'", fields))
 "id > 5 AND name LIKE 'a%'"
@@ -36,7 +36,7 @@ from sqlglot import exp
 
 from lakebed.errors import ExpressionError
 from lakebed.format.predicate import FALSE, UNKNOWN, And, Node, Or, conjunction, disjunction
-from lakebed.format.types import Field
+from lakebed.format.types.data_types import Field
 from lakebed.rows.where.binder import Binder, Conditions, Scope, Values
 from lakebed.rows.where.conditions import CONDITIONS
 from lakebed.rows.where.functions import FUNCTIONS

@@ -19,11 +19,11 @@ from sqlglot import exp
 from lakebed.errors import ExpressionError
 from lakebed.format import predicate
 from lakebed.format.predicate import UNKNOWN, Compare, Literal, Node, Opaque, to_arrow_expression
-from lakebed.format.types import Field, to_arrow
+from lakebed.format.types.data_types import Field, to_arrow
 from lakebed.rows.where.expressions import cast_expression
 from lakebed.rows.where.literals import CannotCastError, read_string
 from lakebed.rows.where.syntax import caret_at, sql
-from lakebed.rows.where.types import common_type, is_number, type_name
+from lakebed.rows.where.value_types import common_type, is_number, type_name
 
 _ONE_ROW: Final = pa.table({"row": pa.nulls(1)})
 

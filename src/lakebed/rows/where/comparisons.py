@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakebed.format.predicate import FALSE, UNKNOWN, And, Compare, IsNull, Node, Or, conjunction, negate
-from lakebed.rows.where.types import DATE, EXACT, is_number
+from lakebed.rows.where.value_types import DATE, EXACT, is_number
 
 
 def compare_column(column: str, kind: pa.DataType, op: str, constant: pa.Scalar) -> Node:

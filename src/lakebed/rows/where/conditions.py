@@ -27,7 +27,7 @@ from lakebed.rows.where.comparisons import compare_column, never
 from lakebed.rows.where.expressions import compare_expressions, holds
 from lakebed.rows.where.patterns import like_pattern, literal_like, re2
 from lakebed.rows.where.syntax import of, sql
-from lakebed.rows.where.types import type_name
+from lakebed.rows.where.value_types import type_name
 
 _OPERATORS: Final[dict[type[exp.Expr], str]] = {
     exp.EQ: "=",

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format.predicate import COMPARE
-from lakebed.rows.where.types import DATE, decimal, is_number
+from lakebed.rows.where.value_types import DATE, decimal, is_number
 
 
 def null_of(kind: pa.DataType) -> pc.Expression:

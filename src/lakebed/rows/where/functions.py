@@ -12,7 +12,7 @@ from sqlglot import exp
 from lakebed.rows.where.binder import NULL, Binder, Value, Values, constant_value
 from lakebed.rows.where.expressions import round_half_up
 from lakebed.rows.where.syntax import of, sql
-from lakebed.rows.where.types import DATE, LTZ, decimal
+from lakebed.rows.where.value_types import DATE, LTZ, decimal
 
 _FLOORS: Final[dict[type[exp.Expr], Callable[[Any], Any]]] = {exp.Floor: pc.floor, exp.Ceil: pc.ceil}
 _PARTS: Final[dict[type[exp.Expr], str]] = {

@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from lakebed.rows.where.types import DATE, EXACT, fits
+from lakebed.rows.where.value_types import DATE, EXACT, fits
 
 _SUFFIXES: Final = {"L": pa.int64(), "S": pa.int16(), "Y": pa.int8(), "D": pa.float64(), "F": pa.float32()}
 _NUMBER_TEXT: Final = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)(BD|[LSYDF])?", re.IGNORECASE)

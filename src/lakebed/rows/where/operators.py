@@ -11,14 +11,14 @@ from sqlglot import exp
 
 from lakebed.errors import unknown_name
 from lakebed.format.predicate import to_arrow_expression
-from lakebed.format.types import Atomic, Field, Row, to_arrow
+from lakebed.format.types.data_types import Atomic, Field, Row, to_arrow
 from lakebed.rows.where.binder import NULL, Binder, Value, Values, constant_value
 from lakebed.rows.where.conditions import compare
 from lakebed.rows.where.expressions import holds, null_of
 from lakebed.rows.where.functions import days_after
 from lakebed.rows.where.literals import CannotCastError, read_number
 from lakebed.rows.where.syntax import of, sql
-from lakebed.rows.where.types import DATE, INTEGERS, NAMED_TYPES, as_decimal, type_name
+from lakebed.rows.where.value_types import DATE, INTEGERS, NAMED_TYPES, as_decimal, type_name
 
 _ARITHMETIC: Final[dict[type[exp.Expr], Callable[[Any, Any], Any]]] = {
     exp.Add: pc.add_checked,

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Query
 
 from lakebed.chain.layout import branch_names
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH
-from lakebed.service.chain import chain_view
-from lakebed.service.contents import partitions_of
+from lakebed.service.answers.chain import chain_view
+from lakebed.service.answers.contents import partitions_of
+from lakebed.service.answers.texts import wall_clock_millis
 from lakebed.service.models.common import Page
 from lakebed.service.models.contents import BranchInfo, BucketPage, ChainView, FilePage, PartitionInfo, TagInfo
 from lakebed.service.routes.parameters import (
@@ -24,7 +25,6 @@ from lakebed.service.routes.parameters import (
     Version,
 )
 from lakebed.service.state import Service
-from lakebed.service.texts import wall_clock_millis
 from lakebed.service.warehouses import OpenTable
 
 router = APIRouter(prefix=API, tags=["contents"])

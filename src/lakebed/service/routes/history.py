@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from lakebed.service.history import changes_of, snapshot_info
+from lakebed.service.answers.history import changes_of, snapshot_info
 from lakebed.service.models.history import CommitKindName, CompactionInfo, HistoryPage, SnapshotDetail, SnapshotInfo
 from lakebed.service.routes.parameters import (
     API,

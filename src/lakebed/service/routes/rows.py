@@ -9,19 +9,19 @@ import pyarrow as pa
 from fastapi import APIRouter, Query
 
 from lakebed.errors import ExpressionError
-from lakebed.format.moments import moment_millis
-from lakebed.format.types import Field, field_from_arrow
+from lakebed.format.times import moment_millis
+from lakebed.format.types.data_types import Field, field_from_arrow
 from lakebed.scan import Scan
-from lakebed.service.contents import total
+from lakebed.service.answers.contents import total
+from lakebed.service.answers.history import snapshot_info
+from lakebed.service.answers.texts import json_rows, size_text
 from lakebed.service.errors import RefusedError, documented
-from lakebed.service.history import snapshot_info
 from lakebed.service.models.common import ResultColumn, SchemaChange
 from lakebed.service.models.contents import DiffFile, DiffFiles, DiffInfo, DiffRows, Preview
 from lakebed.service.routes.history import Moment, as_moment
 from lakebed.service.routes.parameters import API, READ_ERRORS, TABLE_PATH, Opened, ServiceState, Version
 from lakebed.service.settings import Limits
 from lakebed.service.state import Service
-from lakebed.service.texts import json_rows, size_text
 from lakebed.service.warehouses import OpenTable
 
 router = APIRouter(prefix=API, tags=["rows"])

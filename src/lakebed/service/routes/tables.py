@@ -8,15 +8,15 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from lakebed.errors import LakebedError, NotFoundError
-from lakebed.format.schema import TableSchema
-from lakebed.format.types import Field
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.types.data_types import Field
 from lakebed.operations.diff import schema_differences
-from lakebed.option_table import SECTIONS
 from lakebed.options import OPTIONS, Support, TableOptions, find
-from lakebed.service.contents import partition_count
+from lakebed.options.definitions import SECTIONS
+from lakebed.service.answers.contents import partition_count
+from lakebed.service.answers.health import summary_of
+from lakebed.service.answers.history import snapshot_info
 from lakebed.service.errors import documented
-from lakebed.service.health import summary_of
-from lakebed.service.history import snapshot_info
 from lakebed.service.models.common import Column, HealthSummary, Listing, Page, SchemaChange
 from lakebed.service.models.tables import (
     DatabaseInfo,

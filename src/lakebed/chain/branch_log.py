@@ -1,0 +1,274 @@
+"""What commits did to the partitions of a branch, read off its snapshots once and remembered.
+
+A partition has a list of :class:`Write`: who touched it, in which snapshots and when. Compactions of the branch change no
+rows and are left out. Of the branch of changes only commits of kind OVERWRITE are looked at, since appends make nothing
+stale; of the full branch all of them are.
+
+What was read is kept in ``.lakebed/chain.json`` beside the branch, because snapshots expire, and goes where the branch goes.
+It is a cache: nobody else looks at it, it is extended by whoever needs more of it (commits of others included), one that
+cannot be read or written does no harm, and what a rollback made wrong is noticed by the check of the last snapshot and read
+anew. Where it was deleted, what expired snapshots did is unknown, and counts as if it had never happened.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import LakebedError
+from lakebed.format.history_index import check_of
+from lakebed.format.manifest.manifest import ADD
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.store import TableStore
+
+LINEAGE: Final = "lakebed.chain.lineage"
+"""Snapshot property of the full branch: of what the partitions of the commit were built (a list of lineages)."""
+EXPIRED: Final = "lakebed.chain.expired"
+"""Snapshot property: the commit drops partitions because they are too old, which says nothing about what was built of them."""
+SAME_ROWS: Final = "lakebed.chain.same-rows"
+"""Snapshot property: the commit writes the rows of its partitions anew as they were, as a compaction does."""
+
+APPENDED: Final = "append"
+OVERWRITTEN: Final = "overwrite"
+DROPPED: Final = "drop"
+GONE: Final = "expire"
+
+_VERSION: Final = 1
+_SAVED_EVERY: Final = 32
+_BRANCHES: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """Of what a full partition was built: the anchor, the changes after it, and the snapshots that they were read at.
+
+    ``anchor_build`` is the build of the anchor, if it was built itself.
+    """
+
+    build: str
+    partition: bytes
+    anchor: bytes | None
+    anchor_build: str | None
+    deltas: tuple[bytes, ...]
+    full_snapshot: int
+    delta_snapshot: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "build": self.build,
+            "partition": self.partition.hex(),
+            "anchor": None if self.anchor is None else self.anchor.hex(),
+            "anchor_build": self.anchor_build,
+            "deltas": [delta.hex() for delta in self.deltas],
+            "full_snapshot": self.full_snapshot,
+            "delta_snapshot": self.delta_snapshot,
+        }
+
+    @staticmethod
+    def from_dict(raw: Mapping[str, Any]) -> Lineage:
+        anchor = raw["anchor"]
+        return Lineage(
+            str(raw["build"]),
+            bytes.fromhex(raw["partition"]),
+            None if anchor is None else bytes.fromhex(anchor),
+            raw["anchor_build"],
+            tuple(bytes.fromhex(delta) for delta in raw["deltas"]),
+            int(raw["full_snapshot"]),
+            int(raw["delta_snapshot"]),
+        )
+
+
+def lineages_of(snapshot: Snapshot) -> list[Lineage]:
+    """The lineages that a commit noted; none if it noted nothing, or nothing that makes sense."""
+    try:
+        return [Lineage.from_dict(raw) for raw in json.loads(snapshot.properties.get(LINEAGE, "[]"))]
+    except (ValueError, KeyError, TypeError):
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Commits that touched a partition, from snapshot ``first`` to ``last``; ``kind`` is one of the words above.
+
+    Only appends that follow each other are one write. ``build`` says which build of the partition it was, if it was one.
+    """
+
+    kind: str
+    first: int
+    last: int
+    time_millis: int
+    build: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BranchLog:
+    """The writes to each partition of a branch (as an encoded row), up to a snapshot whose check is ``check``."""
+
+    upto: int = 0
+    check: int = 0
+    writes: Mapping[bytes, tuple[Write, ...]] = field(default_factory=dict)
+    builds: Mapping[str, Lineage] = field(default_factory=dict)
+
+    def last(self, partition: bytes, upto: int) -> Write | None:
+        """The last write to a partition up to a snapshot; ``None`` if none is known."""
+        return next((one for one in reversed(self.writes.get(partition, ())) if one.first <= upto), None)
+
+    def after(self, partition: bytes, snapshot_id: int, upto: int) -> Iterator[Write]:
+        """The writes to a partition after one snapshot, up to another."""
+        return (one for one in self.writes.get(partition, ()) if snapshot_id < one.last and one.first <= upto)
+
+    def lineage(self, partition: bytes, upto: int) -> Lineage | None:
+        """Of what a partition was built, if nobody wrote to it since."""
+        last = self.last(partition, upto)
+        return None if last is None or last.build is None else self.builds.get(last.build)
+
+    def before(self, snapshot_id: int) -> BranchLog:
+        """What is left when everything from a snapshot on is to be read anew."""
+        kept = {
+            partition: tuple(one for one in writes if one.last < snapshot_id)
+            for partition, writes in self.writes.items()
+        }
+        return BranchLog(snapshot_id - 1, 0, {name: writes for name, writes in kept.items() if writes}, self.builds)
+
+    def extended(self, store: TableStore, snapshots: list[Snapshot], *, appends: bool) -> BranchLog:
+        """With what these snapshots, which follow the last one known, did."""
+        writes, builds = dict(self.writes), dict(self.builds)
+        for snapshot in snapshots:
+            made = {lineage.partition: lineage for lineage in lineages_of(snapshot)}
+            builds |= {lineage.build: lineage for lineage in made.values()}
+            for partition, kind in touched(store, snapshot, appends=appends).items():
+                build = made[partition].build if partition in made and kind in {APPENDED, OVERWRITTEN} else None
+                write = Write(kind, snapshot.id, snapshot.id, snapshot.time_millis, build)
+                writes[partition] = _joined(writes.get(partition, ()), write)
+        last = snapshots[-1]
+        return BranchLog(last.id, check_of(last), writes, _reachable(writes, builds))
+
+
+def _joined(known: tuple[Write, ...], write: Write) -> tuple[Write, ...]:
+    plain = write.kind == APPENDED and write.build is None
+    if plain and known and known[-1].kind == APPENDED and known[-1].build is None:
+        return (*known[:-1], replace(known[-1], last=write.last, time_millis=write.time_millis))
+    return (*known, write)
+
+
+def _reachable(writes: Mapping[bytes, tuple[Write, ...]], builds: Mapping[str, Lineage]) -> dict[str, Lineage]:
+    """The builds that somebody may still ask for: those of partitions as they are, and those that they stand on."""
+    wanted = [one.build for of_partition in writes.values() for one in of_partition if one.build is not None]
+    kept: dict[str, Lineage] = {}
+    while wanted:
+        found = builds.get(wanted.pop())
+        if found is not None and found.build not in kept:
+            kept[found.build] = found
+            wanted += [] if found.anchor_build is None else [found.anchor_build]
+    return kept
+
+
+def touched(store: TableStore, snapshot: Snapshot, *, appends: bool) -> dict[bytes, str]:
+    """The partitions that a commit wrote to, and how."""
+    overwrites = snapshot.commit_kind is CommitKind.OVERWRITE
+    lets_go_of_lost_files = overwrites and snapshot.operation == "DELETE"  # nobody meant to replace anything
+    if SAME_ROWS in snapshot.properties or lets_go_of_lost_files:
+        return {}
+    if not overwrites and not (appends and snapshot.commit_kind is CommitKind.APPEND):
+        return {}
+    entries = store.manifests.read_entries(store.manifests.read_list(snapshot.delta_manifest_list))
+    flags = pa.table({"partition": entries["partition"], "adds": pc.equal(entries["kind"], ADD)})
+    found = flags.group_by("partition").aggregate([("adds", "any")])
+    without = GONE if EXPIRED in snapshot.properties else DROPPED
+    with_rows = OVERWRITTEN if overwrites else APPENDED
+    return {
+        partition: with_rows if adds else without
+        for partition, adds in zip(found["partition"].to_pylist(), found["adds_any"].to_pylist(), strict=True)
+    }
+
+
+# ------------------------------------------------------------------------------------------------ on disk, in memory
+
+
+_lock: Final = threading.Lock()
+_known: Final[dict[str, BranchLog]] = {}
+
+
+def sidecar_path(store: TableStore) -> str:
+    """Where the log of a branch is kept."""
+    return f"{store.paths.history_index}/chain.json"
+
+
+def branch_log(store: TableStore, upto: Snapshot | None, *, appends: bool) -> BranchLog:
+    """The log of a branch, up to a snapshot at least; reads as few files as it can."""
+    if upto is None:
+        return BranchLog()
+    place = store.paths.branch_root
+    with _lock:
+        held = _known.get(place)
+    log = _still_true(store, held or _load(store))
+    if log.upto < upto.id:
+        ids = [number for number in store.snapshots.ids() if log.upto < number <= upto.id]
+        fresh = store.snapshots.read_many(ids)
+        if fresh:
+            before, log = log, log.extended(store, fresh, appends=appends)
+            if log.writes != before.writes or len(fresh) >= _SAVED_EVERY:
+                _save(store, log)
+    with _lock:
+        while len(_known) >= _BRANCHES and place not in _known:
+            del _known[next(iter(_known))]
+        _known[place] = log
+    return log
+
+
+def forget_logs() -> None:
+    """Let this process forget what it read; the next look begins with what is on disk."""
+    with _lock:
+        _known.clear()
+
+
+def _still_true(store: TableStore, log: BranchLog) -> BranchLog:
+    """A log without what was rolled back since: snapshots that are there now are read anew then."""
+    if log.upto == 0:
+        return log
+    found = store.snapshots.find(log.upto)
+    if found is not None and check_of(found) == log.check:
+        return log
+    earliest, latest = store.snapshots.earliest_id(), store.snapshots.latest_id()
+    if earliest is None or latest is None:
+        return BranchLog()
+    expired = found is None and log.upto < earliest
+    return log if expired else log.before(earliest)
+
+
+def _load(store: TableStore) -> BranchLog:
+    try:
+        raw = json.loads(store.storage.read(sidecar_path(store)))
+        if raw["version"] != _VERSION:
+            return BranchLog()
+        writes = {
+            bytes.fromhex(partition): tuple(Write(*one) for one in of_partition)
+            for partition, of_partition in raw["writes"].items()
+        }
+        builds = [Lineage.from_dict(one) for one in raw["builds"]]
+        return BranchLog(int(raw["upto"]), int(raw["check"]), writes, {one.build: one for one in builds})
+    except (LakebedError, ValueError, KeyError, TypeError, AttributeError):
+        return BranchLog()
+
+
+def _save(store: TableStore, log: BranchLog) -> None:
+    raw = {
+        "version": _VERSION,
+        "upto": log.upto,
+        "check": log.check,
+        "writes": {
+            partition.hex(): [[one.kind, one.first, one.last, one.time_millis, one.build] for one in of_partition]
+            for partition, of_partition in log.writes.items()
+        },
+        "builds": [lineage.to_dict() for lineage in log.builds.values()],
+    }
+    try:
+        store.storage.replace(sidecar_path(store), json.dumps(raw).encode())
+    except LakebedError:
+        return  # it is a cache, and the warehouse may be read-only

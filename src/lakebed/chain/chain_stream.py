@@ -1,0 +1,169 @@
+"""Streams of a chain table's main branch: what is there now, once, then every change that the delta branch gets.
+
+What is there now is, of each group, its latest full partition and the delta partitions after it, each under its own partition; of
+a group without full partitions all deltas. With ``chain-table.streaming.merge-snapshot`` they are merged instead, into the last of
+them. Both branches are pinned at one moment; the changes go on right after the pinned snapshot of the delta branch. Main's own
+partitions, and full partitions that come later, are no changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.chain.layout import ChainTable, Link
+from lakebed.chain.reading.branch_schemas import check_same_rows
+from lakebed.chain.reading.branch_versions import Moment, latest_moment
+from lakebed.chain.reading.chain_reader import ASKED, ChainReader
+from lakebed.chain.reading.plan_views import Group, Kind, View
+from lakebed.chain.reading.read_chain import Branch, read_views
+from lakebed.chain.staleness import stale_partitions
+from lakebed.errors import NotFoundError, UnsupportedError
+from lakebed.format import predicate as pred
+from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, Snapshot
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.rows.files.file_reader import DeletedRows
+from lakebed.rows.merge_engines.merge_rows import MergeSpec
+from lakebed.streams.positions import Position
+from lakebed.streams.stream_files import Contents, How, Part, StreamFiles, StreamReader
+from lakebed.streams.table_stream import TableStream, check_streamable
+
+_FULL: Final = "full"
+_MERGED: Final = "merged"
+_MERGE: Final = "chain-table.streaming.merge-snapshot"
+_NOT_HERE: Final = ("scan.snapshot-id", "scan.timestamp-millis", "scan.timestamp", "consumer-id")
+
+
+@dataclass(frozen=True)
+class ChainStream(TableStream):
+    """A stream over a chain table; ``store`` and ``schema`` are those of its delta branch."""
+
+    chain: ChainTable = field(kw_only=True)
+
+    def start(self) -> Position:
+        """Where a new stream begins: at what is there now."""
+        self._check()
+        moment = latest_moment(self.chain)
+        full, delta = (0 if one is None else one.id for one in (moment.full, moment.delta))
+        seen = "" if moment.delta is None else moment.delta.delta_manifest_list
+        return Position(delta, in_state=True, full=full, seen=seen) if full or delta else Position(FIRST_SNAPSHOT_ID)
+
+    def _check(self) -> None:
+        check_same_rows(self.chain)
+        check_streamable(self.store, self.schema)
+        where = f"chain table {self.chain.main.name}"
+        options = TableOptions(self.chain.main.schema().options)
+        given = [name for name in _NOT_HERE if options.get(name)]
+        if options.get("scan.mode") not in {"default", "latest-full", "full"}:
+            given.append("scan.mode")
+        if given:
+            raise UnsupportedError(
+                f"a stream of {where} begins with what is there now, so option {given[0]!r} is not for it; stream "
+                f"{self.chain.main.name}$branch_{self.store.paths.branch} to begin elsewhere"
+            )
+        if MergeSpec.of(self.schema).engine != "deduplicate":
+            raise UnsupportedError(f"{where}: only merge engine deduplicate of the delta branch can be streamed")
+        asked = frozenset() if self.predicate is None else pred.columns(self.predicate)
+        if asked & set(self.schema.partition_keys):
+            raise UnsupportedError(
+                f"a stream of {where} takes no condition on partition columns; filter the frame instead"
+            )
+
+    def state(self, at: Position) -> Contents:
+        """What was there at the pinned moment."""
+        moment = Moment(self._pinned(self.chain.full, at.full), self._pinned(self.chain.delta, at.snapshot))
+        keys = self.chain.keys
+        full = Branch.of(keys, self.chain.full, moment.full)
+        delta = Branch.of(keys, self.chain.delta, moment.delta)
+        stale = stale_partitions(self.chain, moment.full, moment.delta)
+        anchors, later = _latest(full.links, delta.links, stale)
+        if TableOptions(self.chain.main.schema().options).get(_MERGE):
+            return self._merged(moment, anchors, later)
+        links = [link for group in later.values() for link in group]
+        parts = [
+            self._whole(full, anchors.values(), _FULL),
+            self._whole(delta, links, ""),
+        ]
+        return Contents(tuple(part for part, _ in parts), np.concatenate([weights for _, weights in parts]))
+
+    def _pinned(self, store: TableStore, number: int) -> Snapshot | None:
+        if not number:
+            return None
+        found = store.snapshots.find(number)
+        if found is None:
+            raise NotFoundError(
+                f"snapshot {number} of branch {store.paths.branch!r} of {store.name}, which a stream has not read to its end, "
+                "expired; start with a new checkpoint folder"
+            )
+        return found
+
+    def _whole(self, branch: Branch, links: Iterable[Link], origin: str) -> tuple[Part, np.ndarray]:
+        """Partitions of a branch as they are."""
+        wanted = pa.array([link.encoded for link in links], pa.binary())
+        files = branch.files.filter(pc.is_in(branch.files["partition"], value_set=wanted))
+        files = files.sort_by([(name, "ascending") for name in ("partition", "bucket", "file_name")])
+        index = [] if branch.snapshot is None else branch.store.manifests.read_index(branch.snapshot.index_manifest)
+        listing = StreamFiles(branch.store, branch.store.schema())
+        found = listing.merged(How.STATE, files, DeletedRows.of(branch.store, index))
+        part = Part(found.how, found.entries, found.groups, found.deleted, origin)
+        return part, listing.weighed([part]).weights
+
+    def _merged(self, moment: Moment, anchors: dict[Group, Link], later: dict[Group, list[Link]]) -> Contents:
+        """The partitions of each group as one: the last of them."""
+        views = [
+            View(
+                (later.get(group) or [anchors[group]])[-1], Kind.CHAIN, anchors.get(group), tuple(later.get(group, ()))
+            )
+            for group in sorted({*anchors, *later}, key=repr)
+        ]
+        read = read_views(self.chain, moment, views)
+        entries = read.result.entries.sort_by([(name, "ascending") for name in (ASKED, "bucket")])
+        starts = entries.select([ASKED, "bucket"]).append_column("row", pa.array(np.arange(len(entries))))
+        rows = starts.group_by([ASKED, "bucket"], use_threads=False).aggregate([("row", "list")])["row_list"]
+        groups = tuple(np.asarray(one.values) for one in rows)
+        part = Part(How.STATE, entries, groups, read.deleted, _MERGED)
+        return StreamFiles(read.store, read.schema).weighed([part])
+
+    def reader(self, part: Part) -> StreamReader:
+        """What reads the files of a part: with the schemas of their branch."""
+        names = [column.name for column in self.columns]
+        if part.origin == _FULL:
+            schema = self.chain.full.schema()
+            return StreamReader(self.chain.full, schema, schema.select(names), self.predicate, part.how, self.kinds)
+        if part.origin == _MERGED:
+            read = read_views(self.chain, Moment(None, None), ())
+            columns = read.schema.select(names)
+            return _MergedReader(read.store, read.schema, columns, self.predicate, part.how, self.kinds)
+        return super().reader(part)
+
+
+class _MergedReader(StreamReader):
+    """Reads partitions that are put together."""
+
+    def batches(self, entries: pa.Table, deleted: DeletedRows) -> Iterator[pa.RecordBatch]:
+        """The rows of whole partitions."""
+        reader = ChainReader(self.store, self.schema, self.columns, self.predicate, deleted)
+        for batch in reader.batches(entries):
+            yield self.told(batch, pa.repeat("+I", len(batch))) if self.kinds else batch
+
+
+def _latest(
+    full: Iterable[Link], delta: Iterable[Link], stale: Iterable[bytes]
+) -> tuple[dict[Group, Link], dict[Group, list[Link]]]:
+    """Of each group its latest full partition, and the delta partitions after it, by time."""
+    gone = frozenset(stale)
+    anchors: dict[Group, Link] = {}
+    for link in sorted(full, key=lambda one: one.time):
+        if link.encoded not in gone:
+            anchors[link.group] = link
+    later: dict[Group, list[Link]] = {}
+    for link in sorted(delta, key=lambda one: (one.time, one.encoded)):
+        if link.group not in anchors or link.time > anchors[link.group].time:
+            later.setdefault(link.group, []).append(link)
+    return anchors, later

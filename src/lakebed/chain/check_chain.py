@@ -1,0 +1,107 @@
+"""What must hold of a chain table's schema and options, looked at when it is made and whenever it is changed.
+
+Paimon asks for a sequence field too; Lakebed does not: rows without one are ordered by their place in the chain, and within
+a partition by when they were written.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Final
+
+from lakebed.chain.layout import DELTA_BRANCH, ENABLED, FULL_BRANCH, ChainKeys
+from lakebed.errors import OptionError, SchemaError
+from lakebed.format.paths import MAIN_BRANCH
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.branches import check_branch_name
+from lakebed.options import TableOptions
+
+DEFAULT_BRANCHES: Final[Mapping[str, str]] = {FULL_BRANCH: "snapshot", DELTA_BRANCH: "delta"}
+"""What the branches are called where nobody says."""
+
+_ENGINES: Final = ("deduplicate", "partial-update")
+_PRODUCERS: Final = ("none", "input")
+_SOME_TIME: Final = dt.datetime(2000, 1, 1)  # noqa: DTZ001 - times of partitions have no zone
+
+
+def is_enabled(schema: TableSchema) -> bool:
+    """Whether a table asks to be a chain table, with its branches named or not."""
+    return bool(TableOptions(schema.options).get(ENABLED))
+
+
+def asks_for_branches(options: Mapping[str, str]) -> bool:
+    """Whether options of a new table make it a chain table and name no branch, so that the usual ones are made for it."""
+    return bool(TableOptions(options).get(ENABLED)) and not any(options.get(name) for name in DEFAULT_BRANCHES)
+
+
+def with_branch_names(options: Mapping[str, str]) -> dict[str, str]:
+    """Options with the usual names of both branches."""
+    return {**options, **DEFAULT_BRANCHES}
+
+
+def check_chain(schema: TableSchema, where: str) -> None:
+    """Refuse what cannot be a chain table; a table that does not ask to be one passes."""
+    if not is_enabled(schema):
+        return
+    if not schema.primary_keys:
+        raise SchemaError(f"{where}: a chain table needs a primary key to merge changes by ({ENABLED!r} is set)")
+    if not schema.partition_keys:
+        raise SchemaError(f"{where}: a chain table needs partition columns that tell its days ({ENABLED!r} is set)")
+    _check_branches(schema, where)
+    _check_options(TableOptions(schema.options), where)
+    _check_time(schema, where)
+
+
+def _check_branches(schema: TableSchema, where: str) -> None:
+    names = {option: schema.options.get(option, "") for option in DEFAULT_BRANCHES}
+    missing = [option for option, name in names.items() if not name]
+    if len(missing) == 1:
+        raise OptionError(f"{where}: a chain table needs both branches; option {missing[0]!r} does not name one")
+    if missing:
+        return  # as in Paimon: it is read like any other table until they are named
+    for option, name in names.items():
+        if name == MAIN_BRANCH:
+            raise OptionError(f"{where}: option {option!r} names {MAIN_BRANCH!r}, which reads the others; name another")
+        check_branch_name(name)
+    if len(set(names.values())) == 1:
+        raise OptionError(f"{where}: {FULL_BRANCH!r} and {DELTA_BRANCH!r} name the same branch; they must differ")
+
+
+def _check_options(options: TableOptions, where: str) -> None:
+    if options.bucket <= 0:
+        raise OptionError(
+            f"{where}: a chain table needs a fixed number of buckets; set 'bucket' to a positive number, not {options.bucket}"
+        )
+    engine, producer = options.get("merge-engine"), options.get("changelog-producer")
+    if engine not in _ENGINES:
+        raise OptionError(f"{where}: a chain table merges by {' or '.join(_ENGINES)}, not by {engine!r} (merge-engine)")
+    if producer not in _PRODUCERS:
+        raise OptionError(
+            f"{where}: 'changelog-producer' of a chain table may be {' or '.join(_PRODUCERS)}, not {producer!r}"
+        )
+    if options.deletion_vectors_enabled and engine != "deduplicate":
+        raise OptionError(
+            f"{where}: a chain table has deletion vectors only with merge-engine deduplicate, not {engine}"
+        )
+    strategy = options.partition_expiration_strategy
+    if options.partition_expiration_time is not None and strategy != "values-time":
+        raise OptionError(
+            f"{where}: partitions of a chain table expire by their values; set partition.expiration-strategy to values-time, "
+            f"not {strategy}"
+        )
+
+
+def _check_time(schema: TableSchema, where: str) -> None:
+    keys = ChainKeys.of(schema, where)
+    try:
+        _ = keys.time.unit
+        named = keys.time.format(_SOME_TIME)
+    except OptionError as error:
+        raise OptionError(f"{where}: {error}") from None
+    unnamed = [name for name in keys.chain if name not in named]
+    if unnamed:
+        raise OptionError(
+            f"{where}: option partition.timestamp-pattern does not name chain column {unnamed[0]!r}; name every one of "
+            f"{', '.join(keys.chain)}, or say which make the chain with chain-table.chain-partition-keys"
+        )

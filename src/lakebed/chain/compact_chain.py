@@ -1,0 +1,384 @@
+"""Compaction of a chain: the whole view of a day, written into the full branch, so that reads of it merge nothing.
+
+A partition is built of its anchor and the changes after it, as a read would merge them; the changes stay. One round builds
+one partition of each group, in one commit that also notes their lineage (:mod:`lakebed.chain.branch_log`); what is built later in a
+group stands on what was built before it. A partition that is full already is left alone, unless it is stale or ``overwrite``
+is asked for; then it is built without a look at what it holds, and replaced.
+
+If somebody overwrote what was read before the commit, it fails and nothing is left of it. If that happens just after the
+last look, the partition is stale from its first moment. Partitions whose rows were all deleted have no files, so none is built.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from lakebed.chain.anchors import by_group, partition_text
+from lakebed.chain.branch_log import LINEAGE, Lineage
+from lakebed.chain.layout import ChainTable, Link
+from lakebed.chain.reading.asked_partitions import named_partitions
+from lakebed.chain.reading.plan_views import Chains, View
+from lakebed.chain.staleness import ChainState, remember
+from lakebed.chain.write_rules import BranchRules, finish_truncations
+from lakebed.engine import IN_PROCESS, Engine, NewFiles
+from lakebed.errors import CommitConflictError, OptionError
+from lakebed.format import predicate as pred
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit.commit import Change, Commit
+from lakebed.metadata.plan.file_scan import live_entries, partition_mask
+from lakebed.operations.overwrite import delete_partitions, lifted
+from lakebed.operations.write import Identity, unguarded, write_files
+from lakebed.options import parse_duration, parse_size
+
+ReadViews = Callable[[ChainState, Sequence[View]], Any]
+"""Gives the rows of views, under the partitions asked for: whatever can be written to a table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainPolicy:
+    """When a chain gets a full partition: as soon as one of the limits that are set is reached since the last one.
+
+    ``depth`` is the number of partitions of changes that a read would merge, ``bytes`` their size, ``age`` the time between
+    the anchor and the day.
+    """
+
+    depth: int | None = None
+    bytes: int | None = None
+    age: dt.timedelta | None = None
+
+    @staticmethod
+    def of(given: ChainPolicy | Mapping[str, Any]) -> ChainPolicy:
+        """A policy, or the limits of one by name: sizes and lengths of time may be given as text."""
+        if isinstance(given, ChainPolicy):
+            return _checked(given)
+        unknown = [name for name in given if name not in {"depth", "bytes", "age"}]
+        if unknown:
+            raise OptionError(f"{unknown[0]!r} is not a limit of a chain's policy; there are depth, bytes and age")
+        size, age = given.get("bytes"), given.get("age")
+        try:
+            length = dt.timedelta(seconds=parse_duration(age)) if isinstance(age, str) else age
+            limit = parse_size(size) if isinstance(size, str) else size
+            return _checked(ChainPolicy(depth=given.get("depth"), bytes=limit, age=length))
+        except ValueError as error:
+            raise OptionError(f"a chain's policy is {dict(given)}: a value must be {error}") from None
+
+
+def _checked(policy: ChainPolicy) -> ChainPolicy:
+    limits = [limit for limit in (policy.depth, policy.bytes) if limit is not None]
+    whole = all(isinstance(limit, int) and not isinstance(limit, bool) and limit > 0 for limit in limits)
+    aged = policy.age is None or (isinstance(policy.age, dt.timedelta) and policy.age > dt.timedelta(0))
+    if not whole or not aged or (not limits and policy.age is None):
+        raise OptionError(
+            "a chain's policy sets at least one of depth (a whole number from 1 on), bytes (such as '1 gb') and age "
+            f"(such as '7 d'), not {policy}"
+        )
+    return policy
+
+
+def _is_due(policy: ChainPolicy, view: View, sizes: Mapping[bytes, int]) -> bool:
+    """Whether a partition should be full."""
+    start = view.anchor.time if view.anchor is not None else view.deltas[0].time
+    size = sum(sizes.get(delta.encoded, 0) for delta in view.deltas)
+    return (
+        (policy.depth is not None and view.depth >= policy.depth)
+        or (policy.bytes is not None and size >= policy.bytes)
+        or (policy.age is not None and view.partition.time - start >= policy.age)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A partition that was built, or would be: of what, at what cost, and what it spares every read of that partition.
+
+    ``bytes_read`` is what building reads. ``depth``, ``delta_files`` and ``delta_bytes`` are what a read need not merge any
+    more; days after it have that much less to merge too. ``rows`` and ``bytes_written`` are known once it was built.
+    """
+
+    partition: Mapping[str, Any]
+    anchor: Mapping[str, Any] | None
+    depth: int
+    files_read: int
+    bytes_read: int
+    delta_files: int
+    delta_bytes: int
+    rows: int | None = None
+    bytes_written: int | None = None
+    snapshot: int | None = None
+
+    def __str__(self) -> str:
+        anchor = "nothing" if self.anchor is None else partition_text(self.anchor)
+        done = "" if self.rows is None else f"; wrote {self.rows:,} rows, {self.bytes_written:,} bytes"
+        return (
+            f"{partition_text(self.partition)} of {anchor} and {self.depth} partition(s) of changes: reads "
+            f"{self.bytes_read:,} bytes once, spares reads {self.delta_files} files and {self.delta_bytes:,} bytes to "
+            f"merge{done}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ChainCompaction:
+    """What a compaction of a chain built, or would build in a dry run, and what it left alone (with the reason)."""
+
+    built: tuple[Built, ...] = ()
+    skipped: tuple[tuple[Mapping[str, Any], str], ...] = ()
+    dry_run: bool = False
+    seconds: float = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self.built)
+
+    def __str__(self) -> str:
+        verb = "would build" if self.dry_run else "built"
+        lines = [f"{verb} {len(self.built)} full partition(s)" + ("" if self.dry_run else f" in {self.seconds:.2f} s")]
+        lines += [f"  {one}" for one in self.built]
+        lines += [f"  left alone {partition_text(values)}: {reason}" for values, reason in self.skipped]
+        return "\n".join(lines)
+
+
+# --------------------------------------------------------------------------------------------------------- planning
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a compaction is asked for: the partitions that satisfy ``node``, or what a policy picks of those."""
+
+    node: pred.Node
+    policy: ChainPolicy | None = None
+    overwrite: bool = False
+
+    def wants(self, link: Link, schema: TableSchema) -> bool:
+        mask = partition_mask(pa.table({"partition": pa.array([link.encoded], pa.binary())}), self.node, schema)
+        return mask is None or bool(mask[0])
+
+
+@dataclass
+class _Plan:
+    """What is to be built, a list for each round, and what is left alone."""
+
+    rounds: list[list[View]] = field(default_factory=list)
+    skipped: list[tuple[Mapping[str, Any], str]] = field(default_factory=list)
+
+    def add(self, number: int, view: View) -> None:
+        while len(self.rounds) <= number:
+            self.rounds.append([])
+        self.rounds[number].append(view)
+
+
+def _plan(state: ChainState, asked: Asked, sizes: Mapping[bytes, int]) -> _Plan:
+    plan = _Plan()
+    fulls, deltas = by_group(state.fulls), by_group(state.deltas)
+    groups = sorted({*fulls, *deltas}, key=repr)
+    for group in groups:
+        _plan_group(plan, state, asked, fulls.get(group, []), deltas.get(group, []), sizes)
+    known = {link.encoded for link in (*state.fulls, *state.deltas)}
+    missing = named_partitions(state.chain.keys, asked.node, groups, known)  # a value that is no time is an error
+    if not plan.rounds and not plan.skipped:  # of several groups some may have no such day
+        plan.skipped += [(link.values, "it has no changes of its own to be built of") for link in missing]
+    return plan
+
+
+def _plan_group(
+    plan: _Plan, state: ChainState, asked: Asked, fulls: list[Link], deltas: list[Link], sizes: Mapping[bytes, int]
+) -> None:
+    """What becomes full in one group, from the oldest day on: what is built counts as an anchor for what follows."""
+    existing = {link.encoded for link in fulls} - state.stale
+    anchors = [link for link in fulls if link.encoded in existing]
+    schema = state.chain.main.schema()
+    for link in fulls:
+        if (
+            asked.wants(link, schema)
+            and link.encoded not in {delta.encoded for delta in deltas}
+            and asked.policy is None
+        ):
+            plan.skipped.append((link.values, "it is full, and has no changes of its own to be built of"))
+    number = 0
+    for link in deltas:
+        if not asked.wants(link, schema):
+            continue
+        if link.encoded in existing and not asked.overwrite:
+            if asked.policy is None:
+                plan.skipped.append((link.values, "it is full already"))
+            continue
+        others = [one for one in anchors if one.encoded != link.encoded]
+        view = Chains.of(others, deltas).view(link)
+        if view is None or (asked.policy is not None and not _is_due(asked.policy, view, sizes)):
+            continue
+        plan.add(number, view)
+        number += 1
+        anchors = [*others, link]
+
+
+# --------------------------------------------------------------------------------------------------------- building
+
+
+def compact_chain(
+    chain: ChainTable,
+    asked: Asked,
+    read: ReadViews,
+    *,
+    dry_run: bool = False,
+    engine: Engine = IN_PROCESS,
+) -> ChainCompaction:
+    """Build full partitions; ``read`` gives their rows. With ``dry_run`` it says what would be built, at what cost."""
+    started = time.perf_counter()
+    if not dry_run:
+        finish_truncations(chain)
+    state = ChainState.latest(chain)
+    sizes = _Sizes.of(state)
+    plan = _plan(state, asked, sizes.delta_bytes)
+    built: list[Built] = []
+    skipped = list(plan.skipped)
+    for views in plan.rounds:
+        costs = [sizes.cost(view) for view in views]
+        if dry_run:
+            built += costs
+            sizes = sizes.with_built(views)
+            continue
+        made, files = _build(chain, state, views, read, engine)
+        rows = _by_partition(files)
+        for view, cost in zip(views, costs, strict=True):
+            if view.partition.encoded in rows and made is not None:
+                count, size = rows[view.partition.encoded]
+                built.append(replace(cost, rows=count, bytes_written=size, snapshot=made.id))
+            else:
+                skipped.append((view.partition.values, "no rows are left of it"))
+        remember(chain)
+        state = ChainState(chain, chain.full.snapshots.latest(), state.delta)
+        sizes = _Sizes.of(state)
+    return ChainCompaction(tuple(built), tuple(skipped), dry_run, time.perf_counter() - started)
+
+
+def _build(
+    chain: ChainTable, state: ChainState, views: Sequence[View], read: ReadViews, engine: Engine
+) -> tuple[Snapshot | None, pa.Table]:
+    """Write the rows of some partitions into the full branch, in one commit; gives it and the entries of the new files."""
+    schema = chain.full.schema()
+    there = {link.encoded for link in state.fulls}
+    replaced = pa.array([v.partition.encoded for v in views if v.partition.encoded in there], pa.binary())
+    lineages = [_lineage(state, view) for view in views]
+    properties = {LINEAGE: json.dumps([lineage.to_dict() for lineage in lineages])}
+    who = Identity.of(schema)
+    written: list[pa.Table] = []
+
+    def make(files: NewFiles) -> Commit:
+        entries = lifted(files.data, schema)
+        written.append(entries)
+
+        def plan(latest: Snapshot | None) -> Change:
+            _check_unchanged(chain, latest, views, lineages, set(replaced.to_pylist()))
+            if not len(replaced):
+                return Change(entries=entries, index=files.index)
+            gone = delete_partitions(chain.full, replaced)(latest)
+            return Change(entries=pa.concat_tables([gone.entries, entries]), index=(*gone.index, *files.index))
+
+        kind = CommitKind.OVERWRITE if len(replaced) else CommitKind.APPEND
+        return Commit(kind=kind, plan=plan, user=who.user, identifier=who.identifier, properties=properties)
+
+    rules = BranchRules.of(chain.full)
+    guard = unguarded if rules is None else rules.guarded
+    made = write_files(chain.full, read(state, views), make, changelog=False, replaces=True, engine=engine, guard=guard)
+    return made, pa.concat_tables(written)
+
+
+def _check_unchanged(
+    chain: ChainTable,
+    latest: Snapshot | None,
+    views: Sequence[View],
+    lineages: Iterable[Lineage],
+    replaced: set[bytes],
+) -> None:
+    """Fail if what was read is not so any more."""
+    now = ChainState(chain, latest, chain.delta.snapshots.latest())
+    wanted = {view.partition.encoded for view in views}
+    if any(link.encoded in wanted - replaced for link in now.fulls):
+        raise CommitConflictError(
+            f"table {chain.main.name}: somebody else wrote a full partition that was being compacted; nothing was committed"
+        )
+    gone = {view.anchor.encoded for view in views if view.anchor is not None} - {link.encoded for link in now.fulls}
+    if gone or any(now.is_outdated(lineage) for lineage in lineages):
+        raise CommitConflictError(
+            f"table {chain.main.name}: what was being compacted was overwritten meanwhile; nothing was committed, compact again"
+        )
+
+
+def _lineage(state: ChainState, view: View) -> Lineage:
+    anchor = None if view.anchor is None else view.anchor.encoded
+    known = None if anchor is None else state.lineage(anchor)
+    return Lineage(
+        build=str(uuid.uuid4()),
+        partition=view.partition.encoded,
+        anchor=anchor,
+        anchor_build=None if known is None else known.build,
+        deltas=tuple(delta.encoded for delta in view.deltas),
+        full_snapshot=0 if state.full is None else state.full.id,
+        delta_snapshot=0 if state.delta is None else state.delta.id,
+    )
+
+
+def _by_partition(entries: pa.Table) -> dict[bytes, tuple[int, int]]:
+    """Rows and bytes of the files of each partition."""
+    sums = entries.group_by("partition").aggregate([("row_count", "sum"), ("file_size", "sum")])
+    columns = (sums[name].to_pylist() for name in ("partition", "row_count_sum", "file_size_sum"))
+    return {partition: (rows, size) for partition, rows, size in zip(*columns, strict=True)}
+
+
+# ------------------------------------------------------------------------------------------------------------- costs
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """Files and bytes of the partitions of both branches."""
+
+    full: Mapping[bytes, tuple[int, int]]
+    delta: Mapping[bytes, tuple[int, int]]
+
+    @staticmethod
+    def of(state: ChainState) -> _Sizes:
+        return _Sizes(
+            _files_and_bytes(live_entries(state.chain.full, state.full)),
+            _files_and_bytes(live_entries(state.chain.delta, state.delta)),
+        )
+
+    @property
+    def delta_bytes(self) -> dict[bytes, int]:
+        return {partition: size for partition, (_, size) in self.delta.items()}
+
+    def cost(self, view: View) -> Built:
+        files, size = (0, 0) if view.anchor is None else self.full.get(view.anchor.encoded, (0, 0))
+        changed = [self.delta.get(delta.encoded, (0, 0)) for delta in view.deltas]
+        delta_files, delta_bytes = sum(count for count, _ in changed), sum(size for _, size in changed)
+        return Built(
+            partition=dict(view.partition.values),
+            anchor=None if view.anchor is None else dict(view.anchor.values),
+            depth=view.depth,
+            files_read=files + delta_files,
+            bytes_read=size + delta_bytes,
+            delta_files=delta_files,
+            delta_bytes=delta_bytes,
+        )
+
+    def with_built(self, views: Sequence[View]) -> _Sizes:
+        """What the sizes would be if these were built: about as much as the anchor and half of the changes."""
+        made = dict(self._guesses(views))
+        return replace(self, full={**self.full, **made})
+
+    def _guesses(self, views: Sequence[View]) -> Iterator[tuple[bytes, tuple[int, int]]]:
+        for view in views:
+            anchor = (1, 0) if view.anchor is None else self.full.get(view.anchor.encoded, (1, 0))
+            changed = sum(self.delta.get(delta.encoded, (0, 0))[1] for delta in view.deltas)
+            yield view.partition.encoded, (anchor[0], anchor[1] + changed // 2)
+
+
+def _files_and_bytes(entries: pa.Table) -> dict[bytes, tuple[int, int]]:
+    sums = entries.group_by("partition").aggregate([("file_size", "count"), ("file_size", "sum")])
+    columns = (sums[name].to_pylist() for name in ("partition", "file_size_count", "file_size_sum"))
+    return {partition: (count, size) for partition, count, size in zip(*columns, strict=True)}

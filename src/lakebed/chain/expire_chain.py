@@ -1,0 +1,127 @@
+"""Expiry of a chain table's partitions: whole segments go, so that what stays can still be read.
+
+A segment is a full partition and the changes from its day on, up to the next full partition of its group. Of the full
+partitions older than the limit the newest stays, because the changes after it build on it; the segments before it go, the
+oldest first, and with the first of them the changes that are older still. Groups without two such partitions keep
+everything. Changes go first, then full partitions: whoever dies in between leaves full partitions that can be read, and the
+next expiry takes them. These commits make nothing stale that was built of what they drop.
+
+Stale full partitions begin no segment: nothing can be built on them. Partitions whose values make up no time stay. What main
+holds itself expires by its own time.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from lakebed.chain.anchors import by_group
+from lakebed.chain.branch_log import EXPIRED
+from lakebed.chain.layout import ChainTable, Link
+from lakebed.chain.staleness import ChainState
+from lakebed.chain.write_rules import BranchRules, check_expiry_of_branch, finish_truncations
+from lakebed.errors import OptionError
+from lakebed.format.paths import MAIN_BRANCH
+from lakebed.format.snapshot import CommitKind
+from lakebed.metadata.commit.commit import Commit, commit
+from lakebed.metadata.store import TableStore
+from lakebed.operations.expire.expire_partitions import expire_partitions, expiry_length
+from lakebed.operations.overwrite import delete_partitions
+from lakebed.options import TableOptions
+
+_EVER: Final = dt.datetime(1, 1, 1)  # noqa: DTZ001 - times of partitions have no zone
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A full partition that goes (``None``: changes before the first one), and what goes with it."""
+
+    full: tuple[Link, ...]
+    deltas: tuple[Link, ...]
+
+
+def old_segments(
+    fulls: Sequence[Link], deltas: Sequence[Link], stale: frozenset[bytes], cutoff: dt.datetime, most: int
+) -> list[Segment]:
+    """The segments that are too old, of each group the oldest ``most``."""
+    changes, found = by_group(deltas), []
+    for group, links in by_group(fulls).items():
+        old = [link for link in links if link.time < cutoff and link.encoded not in stale]
+        bounds = list(itertools.pairwise(old))[:most]
+        for number, (start, end) in enumerate(bounds):
+            begins = _EVER if number == 0 else start.time
+            inside = [link for link in links if begins <= link.time < end.time]
+            found.append(
+                Segment(tuple(inside), tuple(link for link in changes.get(group, ()) if begins <= link.time < end.time))
+            )
+    return found
+
+
+def expire_chain_partitions(
+    chain: ChainTable,
+    *,
+    expiration_time: str | dt.timedelta | None = None,
+    max_expires: int | None = None,
+    dry_run: bool = False,
+    now: dt.datetime | None = None,
+) -> list[dict[str, Any]]:
+    """Drop the segments that are too old; gives their partitions, each once, the oldest first."""
+    options = TableOptions(chain.main.schema().options)
+    cutoff = (now or dt.datetime.now()) - expiry_length(expiration_time, options, chain.main)  # noqa: DTZ005 - local
+    if not dry_run:
+        finish_truncations(chain)
+    state = ChainState.latest(chain)
+    most = max_expires or options.partition_expiration_max_num
+    segments = old_segments(state.fulls, state.deltas, state.stale, cutoff, most)
+    deltas = [link for segment in segments for link in segment.deltas]
+    fulls = [link for segment in segments for link in segment.full]
+    if not dry_run:
+        _drop(chain.delta, deltas)
+        _drop(chain.full, fulls)
+    going = {link.encoded: link for link in sorted((*deltas, *fulls), key=lambda link: link.time)}
+    return [dict(link.values) for link in going.values()]
+
+
+def _drop(store: TableStore, links: Sequence[Link]) -> None:
+    if not links:
+        return
+    partitions = pa.array([link.encoded for link in links], pa.binary())
+    request = Commit(
+        kind=CommitKind.OVERWRITE,
+        plan=delete_partitions(store, partitions),
+        operation="TRUNCATE",
+        properties={EXPIRED: "true"},
+    )
+    rules = BranchRules.of(store)
+    # The changes of a segment are gone by now; new ones that somebody wrote meanwhile keep their full partition.
+    guards = rules is not None and store.paths.branch == rules.chain.full.paths.branch
+    commit(store, rules.guarded(request) if rules is not None and guards else request)
+
+
+def expire_table_partitions(store: TableStore, **given: Any) -> list[dict[str, Any]]:
+    """Expire partitions of a table, of whatever kind it is; what is given is as for any table."""
+    check_expiry_of_branch(store)
+    chain = ChainTable.of(store) if store.paths.branch == MAIN_BRANCH else None
+    if chain is None:
+        return expire_partitions(store, **given)
+    if given.get("strategy") not in {None, "values-time"}:
+        raise OptionError(
+            f"partitions of chain table {store.name} expire by their values, not by {given['strategy']!r}"
+        )
+    for name in ("timestamp_pattern", "timestamp_formatter"):
+        if given.get(name) is not None:
+            raise OptionError(f"the times of chain table {store.name} are told by its options; leave out {name}")
+    kept = {name: given[name] for name in ("expiration_time", "max_expires", "dry_run", "now") if name in given}
+    own = expire_partitions(store, **kept)
+    return own + [one for one in expire_chain_partitions(chain, **kept) if one not in own]
+
+
+def expire_old_partitions(store: TableStore) -> object:
+    """What a commit to any branch is followed by, where the options ask for it."""
+    rules = BranchRules.of(store)
+    return expire_table_partitions(store if rules is None else rules.chain.main)

@@ -1,0 +1,120 @@
+"""What each partition of a chain read costs, from the metadata of its files alone, and what a compaction would save."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from lakebed.chain.anchors import partition_text
+from lakebed.chain.reading.chain_reader import ANCHOR, ASKED, POSITION
+from lakebed.chain.reading.plan_views import Kind, View
+from lakebed.chain.reading.read_chain import ChainParts, ChainRead
+from lakebed.metadata.plan.file_scan import partition_table
+
+MAIN: Final = "main"
+_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ViewCost:
+    """How one partition is read: from ``main``, as a ``full`` partition, as a ``chain``, or ``carried`` from an earlier day.
+
+    ``rows_to_merge`` are the rows of its files, if any of them have to be merged. ``bytes_saved`` is what a read would open less
+    if the partition were compacted (about: the size of the new full partition is taken for that of its anchor).
+    """
+
+    partition: str
+    kind: str
+    anchor: str | None
+    depth: int
+    files: int
+    bytes: int
+    rows_to_merge: int
+    bytes_saved: int
+    stale: bool = False
+
+    def __str__(self) -> str:
+        files = f"{self.files} files, {self.bytes:,} bytes"
+        if self.kind in (MAIN, Kind.FULL):
+            return f"{self.partition}: {self.kind}, {files}"
+        start = "no anchor" if self.anchor is None else f"anchor {self.anchor}"
+        why = ", full partition is stale" if self.stale else ""
+        return (
+            f"{self.partition}: {self.kind}, {start}, depth {self.depth}, {files}, {self.rows_to_merge:,} rows to merge{why}; "
+            f"compaction would save {self.bytes_saved:,} bytes and the merge"
+        )
+
+
+def costs(chained: ChainParts) -> tuple[ViewCost, ...]:
+    """What a planned read costs, partition by partition: main's first, the others by group and time."""
+    plan = chained.plan
+    main, *others = chained.parts
+    sizes = _sizes(main.result.entries, "partition")
+    rows = partition_table(plan.main, main.schema.partition_fields).to_pylist()
+    found = [
+        ViewCost(partition_text(row), MAIN, None, 0, *sizes.get(code, _NOTHING).of_file, 0, 0)
+        for code, row in zip(plan.main.to_pylist(), rows, strict=True)
+    ]
+    sizes = {}
+    for part in others:
+        sizes |= _sizes(part.result.entries, ASKED if isinstance(part, ChainRead) else "partition")
+    return (*found, *(_cost(view, sizes.get(view.partition.encoded, _NOTHING), plan.stale) for view in plan.views))
+
+
+def explained(views: Sequence[ViewCost]) -> Iterator[str]:
+    """The views as lines of text, the first ones of many."""
+    yield from map(str, views[:_SHOWN])
+    if len(views) > _SHOWN:
+        yield f"and {len(views) - _SHOWN} more partitions"
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    files: int
+    bytes: int
+    rows: int
+    anchor_bytes: int
+
+    @property
+    def of_file(self) -> tuple[int, int]:
+        return self.files, self.bytes
+
+
+_NOTHING: Final = _Size(0, 0, 0, 0)
+
+
+def _sizes(entries: pa.Table, by: str) -> dict[bytes, _Size]:
+    """Files, bytes and rows of entries by a column of theirs."""
+    if POSITION in entries.column_names:
+        anchors = np.where(entries[POSITION].to_numpy() == ANCHOR, entries["file_size"].to_numpy(), 0)
+    else:
+        anchors = np.zeros(len(entries), np.int64)
+    table = entries.select([by, "file_size", "row_count"]).append_column("anchor", pa.array(anchors))
+    sums = table.group_by(by, use_threads=False).aggregate(
+        [("file_size", "count"), ("file_size", "sum"), ("row_count", "sum"), ("anchor", "sum")]
+    )
+    names = ["file_size_count", "file_size_sum", "row_count_sum", "anchor_sum"]
+    columns = zip(*(sums[name].to_pylist() for name in names), strict=True)
+    return dict(zip(sums[by].to_pylist(), (_Size(*values) for values in columns), strict=True))
+
+
+def _cost(view: View, size: _Size, stale: frozenset[bytes]) -> ViewCost:
+    partition = partition_text(view.partition.values)
+    if view.kind is Kind.FULL:
+        return ViewCost(partition, view.kind, None, 0, size.files, size.bytes, 0, 0)
+    merged = size.rows if view.depth + (view.anchor is not None) > 1 else 0
+    return ViewCost(
+        partition,
+        view.kind,
+        None if view.anchor is None else partition_text(view.anchor.values),
+        view.depth,
+        size.files,
+        size.bytes,
+        merged,
+        size.bytes - size.anchor_bytes if size.anchor_bytes else 0,
+        view.partition.encoded in stale,
+    )

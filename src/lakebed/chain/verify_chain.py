@@ -1,0 +1,156 @@
+"""What can be wrong with a chain table as a whole, in the shape of problems of :mod:`lakebed.operations.verify`.
+
+Whether each branch is sound is looked at there; this is about how they fit together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from lakebed.chain.alter import SHARED
+from lakebed.chain.anchors import known_links, live_partitions, partition_text
+from lakebed.chain.branch_log import touched
+from lakebed.chain.layout import ChainTable, Link, branch_names
+from lakebed.chain.reading.branch_schemas import check_same_rows
+from lakebed.chain.staleness import ChainState
+from lakebed.errors import LakebedError, NotFoundError, SchemaError
+from lakebed.format.paths import MAIN_BRANCH
+from lakebed.metadata.store import TableStore
+from lakebed.operations.verify.report import Problem, some
+
+
+def check_chain_table(store: TableStore) -> list[Problem]:
+    """The problems of a chain table; none for any other table. Never raises because of damage."""
+    main = store.on_branch(MAIN_BRANCH)
+    try:
+        if branch_names(main.schema()) is None:
+            return []
+        chain = ChainTable.of(main)
+    except NotFoundError as error:
+        return [Problem("error", "chain-branch-missing", str(error), main.paths.branches, "create the branch")]
+    except LakebedError:
+        return []  # what is wrong with main itself is reported by those who look at it
+    if chain is None:
+        return []
+    found = list(_drift(chain))
+    try:
+        found += _partitions(chain)
+    except LakebedError as error:
+        found.append(
+            Problem(
+                "error",
+                "chain-unreadable",
+                f"the partitions of its branches cannot be compared: {error}",
+                main.paths.branches,
+                "mend what is reported of the branches first",
+            )
+        )
+    return found
+
+
+def _drift(chain: ChainTable) -> Iterator[Problem]:
+    try:
+        check_same_rows(chain)
+    except SchemaError as error:
+        yield Problem(
+            "error",
+            "chain-schema-drift",
+            str(error),
+            chain.main.paths.branches,
+            "alter the branch until it is like main",
+        )
+    main = chain.main.schema().options
+    for store in (chain.full, chain.delta):
+        options = store.schema().options
+        differing = [name for name in SHARED if main.get(name) != options.get(name)]
+        if differing:
+            yield Problem(
+                "warning",
+                "chain-options-drift",
+                f"branch {store.paths.branch!r} has other options than main: {some(differing)}",
+                store.paths.schemas,
+                "set them to what main has; other engines look at them on the branches too",
+            )
+
+
+def _partitions(chain: ChainTable) -> Iterator[Problem]:
+    state = ChainState.latest(chain)
+    for store, snapshot in ((chain.full, state.full), (chain.delta, state.delta)):
+        timeless = known_links(chain.keys, live_partitions(store, snapshot))[1]
+        if timeless:
+            yield Problem(
+                "error",
+                "chain-no-time",
+                f"values of {len(timeless)} partition(s) make up no time: {some(map(partition_text, timeless))}",
+                f"branch {store.paths.branch}",
+                "drop them, or correct partition.timestamp-pattern and -formatter; reads of the table fail until then",
+            )
+    lost = [link for link in state.fulls if link.encoded in state.lost_truncations]
+    if lost:
+        yield Problem(
+            "warning",
+            "chain-lost-truncation",
+            f"changes were overwritten and the full partitions of the same days not emptied: {_names(lost)}",
+            f"branch {chain.full.paths.branch}",
+            "reads skip them; the next write to either branch empties them",
+        )
+    stale = [link for link in state.fulls if link.encoded in state.stale - state.lost_truncations]
+    if stale:
+        yield Problem(
+            "warning",
+            "chain-stale",
+            f"what full partitions were built of was overwritten since: {_names(stale)}",
+            f"branch {chain.full.paths.branch}",
+            "reads skip them and merge the changes instead; compact_chain() builds them anew",
+        )
+    yield from _outdated(state)
+    yield from _late(state)
+
+
+def _outdated(state: ChainState) -> Iterator[Problem]:
+    """Built of what was overwritten, but not to be built again."""
+    for_good = [
+        link
+        for link in state.fulls
+        if link.encoded not in state.stale
+        and (lineage := state.lineage(link.encoded)) is not None
+        and state.is_outdated(lineage)
+    ]
+    if for_good:
+        yield Problem(
+            "warning",
+            "chain-outdated",
+            f"what full partitions were built of was overwritten, and the rest of it is gone: {_names(for_good)}",
+            f"branch {state.chain.full.paths.branch}",
+            "they are read as they are; overwrite them if they are wrong",
+        )
+
+
+def _late(state: ChainState) -> Iterator[Problem]:
+    """Changes that were appended to days after full partitions were built of them."""
+    known = [lineage for link in state.fulls if (lineage := state.lineage(link.encoded)) is not None]
+    if not known:
+        return
+    store, since = state.chain.delta, min(lineage.delta_snapshot for lineage in known)
+    appended: dict[bytes, int] = {}
+    for snapshot in store.snapshots.read_many([number for number in store.snapshots.ids() if number > since]):
+        appended |= dict.fromkeys(touched(store, snapshot, appends=True), snapshot.id)
+    late = {
+        delta
+        for lineage in known
+        for delta in lineage.deltas
+        if appended.get(delta, 0) > lineage.delta_snapshot and lineage.partition not in state.stale
+    }
+    links = [link for link in state.deltas if link.encoded in late]
+    if links:
+        yield Problem(
+            "info",
+            "chain-late",
+            f"changes came to days after full partitions had been built of them: {_names(links)}",
+            f"branch {store.paths.branch}",
+            "full partitions do not have them; compact_chain(..., overwrite=True) builds them with these changes",
+        )
+
+
+def _names(links: Iterable[Link]) -> str:
+    return some(partition_text(link.values) for link in links)

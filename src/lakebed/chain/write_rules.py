@@ -1,0 +1,235 @@
+"""What a write to one of the branches of a chain table has to keep to, besides what every write does.
+
+* Chain columns of new rows must make up a time, in both branches.
+* The full branch does not let go of a partition that changes need (:mod:`lakebed.chain.anchors`).
+* A commit that overwrites changes (kind OVERWRITE on the branch of changes) empties the full partitions of the same days,
+  by a second commit. It is refused beforehand if one of those is needed. If the process dies between the two commits, reads
+  take those partitions for stale, and whoever writes next empties them.
+
+Main is written like any other table.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.chain.anchors import check_droppable, known_links, live_partitions, partition_text
+from lakebed.chain.branch_log import SAME_ROWS
+from lakebed.chain.layout import ChainTable, Role, branch_names
+from lakebed.chain.staleness import ChainState, remember
+from lakebed.errors import DataError, LakebedError, OptionError
+from lakebed.format.manifest.manifest import ADD
+from lakebed.format.paths import MAIN_BRANCH
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit.commit import Change, Commit, commit
+from lakebed.metadata.plan.file_scan import partition_table
+from lakebed.metadata.store import TableStore
+from lakebed.operations.overwrite import delete_partitions
+
+_LOG: Final = logging.getLogger("lakebed")
+
+
+class BranchRules:
+    """The rules for one write to a branch of a chain table."""
+
+    def __init__(self, chain: ChainTable, role: Role) -> None:
+        self.chain = chain
+        self.role = role
+        self._parsed: set[bytes] = set()
+        self._full_seen = 0
+        self._overwritten: pa.Array = pa.array([], pa.binary())
+
+    @staticmethod
+    def of(store: TableStore) -> BranchRules | None:
+        """The rules for a branch; ``None`` where there are none: on main, and in tables that are no chain tables."""
+        if store.paths.branch == MAIN_BRANCH:
+            return None
+        main = store.on_branch(MAIN_BRANCH)
+        names = branch_names(main.schema())
+        if names is None or store.paths.branch not in names:
+            return None
+        chain = ChainTable.of(main)
+        role = Role.FULL if store.paths.branch == names[0] else Role.DELTA
+        return None if chain is None else BranchRules(chain, role)
+
+    def begin(self) -> None:
+        """Finish what a process left that died after overwriting changes."""
+        finish_truncations(self.chain)
+
+    def guarded(self, request: Commit) -> Commit:
+        """The same commit, that fails where it would break a rule."""
+
+        def plan(latest: Snapshot | None) -> Change:
+            change = request.plan(latest)
+            self._check(latest, change, request.kind)
+            return change
+
+        return replace(request, plan=plan)
+
+    def same_rows(self, request: Commit) -> Commit:
+        """The same commit, marked as one that changes no rows: nothing that was built of them is stale afterwards."""
+        return replace(request, properties={**request.properties, SAME_ROWS: "true"})
+
+    def finish(self, made: Snapshot | None) -> None:
+        """What follows the commit. It is made and acknowledged, so nothing here may fail it."""
+        if made is None:
+            return
+        if self.role is Role.DELTA and made.commit_kind is CommitKind.OVERWRITE:
+            self._empty_full_partitions(made)
+        remember(self.chain)
+
+    def _empty_full_partitions(self, made: Snapshot) -> None:
+        seen, partitions = self._full_seen, set(self._overwritten.to_pylist())
+
+        def is_older(state: ChainState, partition: bytes) -> bool:
+            last = state.full_log.last(partition, 2**63)
+            lineage = state.lineage(partition)
+            if lineage is not None:
+                return lineage.delta_snapshot < made.id
+            return last is None or last.last <= seen
+
+        try:
+            truncate(self.chain, partitions, is_older)
+        except LakebedError as problem:
+            _LOG.warning(
+                "table %s: changes were overwritten, but full partitions of the same days not emptied: %s. They are not "
+                "read, and the next write empties them",
+                self.chain.main.name,
+                problem,
+            )
+
+    # ------------------------------------------------------------------------------------------------ the checks
+
+    def _check(self, latest: Snapshot | None, change: Change, kind: CommitKind) -> None:
+        entries = change.entries
+        is_add = pc.equal(entries["kind"], ADD)
+        added = pc.unique(entries.filter(is_add)["partition"].combine_chunks())
+        self._check_times(added)
+        if kind is not CommitKind.OVERWRITE:
+            return
+        gone = pc.unique(entries.filter(pc.invert(is_add))["partition"].combine_chunks())
+        if self.role is Role.FULL:
+            self._check_full(latest, gone, added)
+        else:
+            self._check_delta(latest, gone, added)
+
+    def _check_times(self, partitions: pa.Array) -> None:
+        fresh = [code for code in partitions.to_pylist() if code not in self._parsed]
+        if not fresh:
+            return
+        keys = self.chain.keys
+        rows = partition_table(pa.array(fresh, pa.binary()), keys.schema.partition_fields).to_pylist()
+        for encoded, values in zip(fresh, rows, strict=True):
+            try:
+                keys.link(encoded, values)
+            except DataError as problem:
+                raise DataError(
+                    f"table {self.chain.main.name}: rows of partition {partition_text(values)} cannot be written to a branch "
+                    f"of a chain table: {problem}. Nothing was written"
+                ) from None
+        self._parsed.update(fresh)
+
+    def _check_full(self, latest: Snapshot | None, gone: pa.Array, added: pa.Array) -> None:
+        dropped = set(gone.to_pylist()) - set(added.to_pylist())
+        if not dropped:
+            return
+        state = ChainState(self.chain, latest, self.chain.delta.snapshots.latest())
+        new = known_links(self.chain.keys, added)[0]
+        check_droppable(
+            self.chain.main.name,
+            state.usable,
+            [link for link in state.usable if link.encoded not in dropped] + new,
+            state.deltas,
+            doing="dropped",
+            instead="compact a later partition and drop these changes first, or let old partitions expire on the table itself",
+        )
+
+    def _check_delta(self, latest: Snapshot | None, gone: pa.Array, added: pa.Array) -> None:
+        """The full partitions of the same days will be emptied, so none of them may be needed."""
+        state = ChainState.latest(self.chain)
+        self._full_seen = 0 if state.full is None else state.full.id
+        self._overwritten = pc.unique(pa.concat_arrays([gone, added]))
+        touched, emptied = set(self._overwritten.to_pylist()), set(gone.to_pylist()) - set(added.to_pylist())
+        if not any(link.encoded in touched for link in state.fulls):
+            return
+        keys = self.chain.keys
+        now = known_links(keys, live_partitions(self.chain.delta, latest))[0]
+        deltas = [link for link in now if link.encoded not in emptied]
+        check_droppable(
+            self.chain.main.name,
+            state.usable,
+            [link for link in state.usable if link.encoded not in touched],
+            deltas,
+            doing="emptied, which overwriting the changes of its day would do",
+            instead="overwrite that full partition instead, or write the corrections as further changes",
+        )
+
+
+def truncate(
+    chain: ChainTable, partitions: set[bytes], is_older: Callable[[ChainState, bytes], bool]
+) -> Snapshot | None:
+    """Empty those of these full partitions that are there and older than what replaced them, unless changes need them."""
+
+    def plan(latest: Snapshot | None) -> Change:
+        state = ChainState(chain, latest, chain.delta.snapshots.latest())
+        going = {link.encoded for link in state.fulls if link.encoded in partitions and is_older(state, link.encoded)}
+        kept = {code for code in going if not state.may_go({code})}
+        if kept:
+            _LOG.warning(
+                "table %s: %d full partition(s) of days whose changes were overwritten stay, because later changes need them",
+                chain.main.name,
+                len(kept),
+            )
+        chosen = pa.array(sorted(going - kept), pa.binary())
+        return delete_partitions(chain.full, chosen)(latest) if len(chosen) else Change()
+
+    return commit(chain.full, Commit(kind=CommitKind.OVERWRITE, plan=plan, operation="TRUNCATE"))
+
+
+def finish_truncations(chain: ChainTable) -> Snapshot | None:
+    """Empty the full partitions that somebody was about to empty and did not; ``None`` if there are none."""
+    lost = ChainState.latest(chain).lost_truncations
+    if not lost:
+        return None
+    return truncate(chain, set(lost), lambda state, partition: partition in state.lost_truncations)
+
+
+def check_rollback(store: TableStore, target: Snapshot) -> None:
+    """Refuse to roll the full branch back to where a partition was not there yet that changes need."""
+    rules = BranchRules.of(store)
+    if rules is None or rules.role is not Role.FULL:
+        return
+    state, keys = ChainState.latest(rules.chain), rules.chain.keys
+    check_droppable(
+        rules.chain.main.name,
+        state.usable,
+        known_links(keys, live_partitions(store, target))[0],
+        state.deltas,
+        doing="rolled back",
+        instead="roll back to a snapshot that has it",
+    )
+
+
+def check_fast_forward(store: TableStore, name: str) -> None:
+    """Refuse to make main a copy of one of its two branches, which would hide what both together show."""
+    if name in (branch_names(store.on_branch(MAIN_BRANCH).schema()) or ()):
+        raise OptionError(
+            f"branch {name!r} of chain table {store.name} cannot become main: main shows it already, and would then hide what "
+            "both branches show together. disable_chain() gives main the full partitions; nothing was changed"
+        )
+
+
+def check_expiry_of_branch(store: TableStore) -> None:
+    """Refuse to let partitions of one branch expire without the other."""
+    rules = BranchRules.of(store)
+    if rules is not None:
+        raise OptionError(
+            f"partitions of a chain table expire in both branches together; expire those of table {rules.chain.main.name}, "
+            f"not of its branch {store.paths.branch!r}"
+        )

@@ -1,0 +1,1 @@
+"""The commands of ``lakebed``, one module for each group."""

@@ -1,0 +1,182 @@
+"""``branches``: list, create, rename, drop, fast-forward, merge."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+from rich.text import Text
+
+import lakebed
+from lakebed.cli.arguments import DryRun, Json, Snapshot, TableArgument, Warehouse, Yes
+from lakebed.cli.commands.tables import snapshot_record
+from lakebed.cli.consent import plan_or_act, with_rule
+from lakebed.cli.output import Column, Output, listing, show_snapshots, show_text
+from lakebed.cli.session import ListingGroup, open_table
+from lakebed.errors import NotFoundError, unknown_name
+
+app = typer.Typer(
+    cls=ListingGroup, no_args_is_help=True, help="List branches (lakebed branches TABLE) and change them."
+)
+
+Force = Annotated[bool, typer.Option("--force", help="Even if an option of the table names the branch.")]
+BranchArgument = Annotated[str, typer.Argument(metavar="BRANCH", help="The branch.")]
+
+
+@app.command("list")
+def list_branches(name: TableArgument, warehouse: Warehouse = None, as_json: Json = False) -> None:
+    """List the branches of a table, main first."""
+    table = open_table(warehouse, name)
+    records = [_state(table, branch) for branch in ["main", *table.branches()]]
+    columns = [
+        Column("branch", "branch"),
+        Column("snapshot_id", "snapshot", right=True),
+        Column.count("total_record_count", "records"),
+        Column.time("time_millis", "last commit"),
+        Column("schema_id", "schema", right=True),
+    ]
+    Output(as_json=as_json).emit(records, lambda found: listing(found, columns))
+
+
+def _state(table: lakebed.Table, branch: str) -> dict[str, Any]:
+    on_branch = table.branch(branch)
+    latest = on_branch.latest_snapshot()
+    return {
+        "branch": branch,
+        "snapshot_id": None if latest is None else latest.id,
+        "total_record_count": 0 if latest is None else latest.total_record_count,
+        "time_millis": None if latest is None else latest.time_millis,
+        "schema_id": on_branch.schema.id,
+    }
+
+
+@app.command("create")
+def create(
+    name: TableArgument,
+    branch: BranchArgument,
+    tag: Annotated[str | None, typer.Option("--tag", metavar="NAME", help="Start from a tag.")] = None,
+    snapshot: Snapshot = None,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Make a branch: empty, or with the rows of a tag or a snapshot."""
+    table = open_table(warehouse, name)
+    table.create_branch(branch, tag=tag, snapshot=snapshot)
+    Output(as_json=as_json).emit(
+        {"table": table.name, **_state(table, branch)},
+        lambda _: Text(show_text(f"made branch {branch}; its name as a table is {table.name}$branch_{branch}")),
+    )
+
+
+@app.command("rename")
+def rename(
+    name: TableArgument,
+    branch: BranchArgument,
+    new_name: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
+    force: Force = False,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Give a branch another name."""
+    table = open_table(warehouse, name)
+    table.rename_branch(branch, new_name, force=force)
+    Output(as_json=as_json).emit(
+        {"table": table.name, "branch": new_name, "renamed_from": branch},
+        lambda _: Text(show_text(f"renamed branch {branch} to {new_name}")),
+    )
+
+
+@app.command("drop")
+@with_rule
+def drop(
+    name: TableArgument,
+    branch: BranchArgument,
+    force: Force = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Remove a branch with its snapshots. Files that only it needed stay until lakebed orphans removes them."""
+    table = open_table(warehouse, name)
+    if branch not in table.branches():  # a dry run must not promise what cannot be, so main is refused here too
+        raise NotFoundError(unknown_name("branch", branch, table.branches(), where=f"table {table.name}"))
+    state = _state(table, branch)
+
+    def run(only_plan: bool) -> dict[str, Any]:
+        if not only_plan:
+            table.drop_branch(branch, force=force)
+        return {"table": table.name, **state}
+
+    def view(record: dict[str, Any]) -> RenderableType:
+        doing = "would drop" if record["dry_run"] else "dropped"
+        held = "without snapshots" if record["snapshot_id"] is None else f"at snapshot {record['snapshot_id']}"
+        return Text(show_text(f"{doing} branch {branch} of {table.name}, {held}"))
+
+    plan_or_act(
+        Output(as_json=as_json),
+        run,
+        view,
+        question=f"Drop branch {branch}?",
+        yes=yes,
+        dry_run=dry_run,
+    )
+
+
+@app.command("fast-forward")
+@with_rule
+def fast_forward(
+    name: TableArgument,
+    branch: BranchArgument,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Make main what a branch is; what main got since the branch began goes."""
+    table = open_table(warehouse, name)
+
+    def run(only_plan: bool) -> dict[str, Any]:
+        plan = table.fast_forward(branch, dry_run=only_plan)
+        return {
+            "table": table.name,
+            "branch": branch,
+            "removed_snapshots": list(plan.removed_snapshots),
+            "removed_tags": list(plan.removed_tags),
+            "removed_schemas": list(plan.removed_schemas),
+            "copied_snapshots": list(plan.copied_snapshots),
+            "copied_tags": list(plan.copied_tags),
+            "copied_schemas": list(plan.copied_schemas),
+        }
+
+    def view(record: dict[str, Any]) -> RenderableType:
+        doing = "would fast-forward" if record["dry_run"] else "fast-forwarded"
+        gone = [show_snapshots(record["removed_snapshots"]), *(f"tag {tag}" for tag in record["removed_tags"])]
+        come = [show_snapshots(record["copied_snapshots"]), *(f"tag {tag}" for tag in record["copied_tags"])]
+        sentence = f"{doing} {table.name} to branch {branch}; comes: {', '.join(come)}; goes: {', '.join(gone)}"
+        return Text(show_text(sentence))
+
+    plan_or_act(
+        Output(as_json=as_json),
+        run,
+        view,
+        question=f"Replace main by branch {branch}?",
+        yes=yes,
+        dry_run=dry_run,
+        idle=lambda record: not any(record[key] for key in record if key.startswith(("removed_", "copied_"))),
+    )
+
+
+@app.command("merge")
+def merge(name: TableArgument, branch: BranchArgument, warehouse: Warehouse = None, as_json: Json = False) -> None:
+    """Add the rows of an append-only branch to the table, as one commit."""
+    table = open_table(warehouse, name)
+    merged = table.merge_branch(branch)
+    record = {
+        "table": table.name,
+        "branch": branch,
+        "snapshot": None if merged is None else snapshot_record(merged),
+    }
+    done = "nothing to merge" if merged is None else f"merged branch {branch} as snapshot {merged.id}"
+    Output(as_json=as_json).emit(record, lambda _: Text(show_text(done)))

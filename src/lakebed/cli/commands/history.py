@@ -1,0 +1,237 @@
+"""``history``, ``compactions``, ``diff``: what happened to a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+import lakebed
+from lakebed.cli.arguments import Json, TableArgument, Warehouse, moment
+from lakebed.cli.commands.tables import snapshot_record
+from lakebed.cli.output import (
+    Column,
+    Output,
+    Record,
+    listing,
+    section,
+    show_count,
+    show_size,
+    show_text,
+    show_time,
+)
+from lakebed.cli.session import open_table
+
+Limit = Annotated[int, typer.Option("--limit", "-l", min=1, help="How many.")]
+Cursor = Annotated[
+    str | None, typer.Option("--cursor", metavar="CURSOR", help="The page after another; that page tells its cursor.")
+]
+Offset = Annotated[int, typer.Option("--offset", min=0, help="How many of the newest to leave out.")]
+User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only commits of this user.")]
+Since = Annotated[
+    str | None,
+    typer.Option("--since", metavar="TIME", help="Only from a time on: '2025-01-31 12:00', '3 d' ago, milliseconds."),
+]
+Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only up to a time.")]
+
+
+def history(
+    name: TableArgument,
+    kind: Annotated[
+        str | None, typer.Option("--kind", "-k", metavar="KIND", help="APPEND, OVERWRITE, COMPACT or ANALYZE.")
+    ] = None,
+    limit: Limit = 25,
+    cursor: Cursor = None,
+    offset: Offset = 0,
+    user: User = None,
+    since: Since = None,
+    until: Until = None,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Show a page of the snapshots of a table, newest first, of one kind, user or time.
+
+    More pages cost no more: an index beside the table knows what is on them.
+    """
+    out = Output(as_json=as_json)
+    asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
+    page = open_table(warehouse, name).history(kind=kind, since=_moment(since), until=_moment(until), **asked)  # type: ignore[arg-type]
+    records = [{**snapshot_record(one), **_noted(one)} for one in page.snapshots]
+    columns = [
+        Column("id", "id", right=True),
+        Column("commit_kind", "kind"),
+        Column.time("time_millis"),
+        Column.count("total_record_count", "records"),
+        Column.count("delta_record_count", "change"),
+        Column.count("files_added", "files added"),
+        Column.count("files_deleted", "deleted"),
+        Column("operation", "operation"),
+        Column("commit_user", "user"),
+    ]
+    out.emit(_page_record("snapshots", records, page), lambda _: listing(records, columns, empty="no such snapshots"))
+    out.note(_where_we_are(len(records), page))
+
+
+def _moment(text: str | None) -> int | str | None:
+    """A time as it was written: a cursor of '3 d' ago goes on with '3 d' ago, although that is a bit later by then."""
+    millis = moment(text)
+    return millis if text is None or text.isdigit() else text
+
+
+def _noted(snapshot: lakebed.Snapshot) -> dict[str, int | None]:
+    """What our commits note of themselves."""
+    return {
+        name: int(text)
+        if (text := snapshot.properties.get(f"lakebed.{name.replace('_', '-')}", "")).isdigit()
+        else None
+        for name in ("files_added", "files_deleted", "bytes_added", "bytes_deleted")
+    }
+
+
+def _page_record(what: str, records: list[dict[str, Any]], page: Any) -> dict[str, Any]:
+    return {
+        what: records,
+        "total": page.total,
+        "next_cursor": page.next_cursor,
+        "scanned": page.scanned,
+        "source": str(page.source),
+    }
+
+
+def _where_we_are(shown: int, page: Any) -> str:
+    total = "" if page.total is None else f" of {show_count(page.total)}"
+    further = "" if page.next_cursor is None else f"; the next ones: --cursor {page.next_cursor}"
+    return f"{show_count(shown)}{total}, {show_count(page.scanned)} snapshots opened ({page.source}){further}"
+
+
+def compactions(
+    name: TableArgument,
+    limit: Limit = 25,
+    cursor: Cursor = None,
+    offset: Offset = 0,
+    user: User = None,
+    since: Since = None,
+    until: Until = None,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Show a page of the compactions of a table, newest first: what they read and wrote, when, and for how long."""
+    out = Output(as_json=as_json)
+    asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
+    page = open_table(warehouse, name).compactions(since=_moment(since), until=_moment(until), **asked)  # type: ignore[arg-type]
+    records = [_compaction_record(one) for one in page.compactions]
+    columns = [
+        Column("snapshot_id", "id", right=True),
+        Column("kind", "kind"),
+        Column.time("started_millis", "started"),
+        Column("duration_millis", "took", _show_duration, right=True),
+        Column.count("buckets", "buckets"),
+        Column.count("input_files", "files in"),
+        Column.size("input_bytes", "size in"),
+        Column.count("output_files", "files out"),
+        Column.size("output_bytes", "size out"),
+        Column.count("input_rows", "rows in"),
+        Column.count("output_rows", "rows out"),
+    ]
+    out.emit(_page_record("compactions", records, page), lambda _: listing(records, columns, empty="no compactions"))
+    out.note(_where_we_are(len(records), page))
+
+
+def _compaction_record(one: lakebed.Compaction) -> dict[str, Any]:
+    names = ("started_millis", "finished_millis", "duration_millis", "partitions", "buckets")
+    sides = [f"{side}_{what}" for side in ("input", "output") for what in ("files", "bytes", "rows")]
+    return {
+        "snapshot_id": one.snapshot.id,
+        "kind": str(one.kind),
+        "commit_user": one.snapshot.commit_user,
+        **{name: getattr(one, name) for name in (*names, *sides)},
+        "from_facts": one.from_facts,
+    }
+
+
+def _show_duration(millis: int) -> str:
+    """A length of time.
+
+    >>> _show_duration(740), _show_duration(61_500), _show_duration(7_200_000)
+    ('0.7 s', '1 min 2 s', '2 h 0 min')
+    """
+    if millis < 60_000:
+        return f"{millis / 1000:.1f} s"
+    seconds = round(millis / 1000)
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60} min"
+
+
+def diff(
+    name: TableArgument,
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help="A snapshot or a tag.")],
+    after: Annotated[
+        str | None, typer.Argument(metavar="AFTER", help="Another one. (default: the latest snapshot)")
+    ] = None,
+    sample: Annotated[
+        int, typer.Option("--sample", "-s", min=0, help="How many rows of each side at most; 0 for none.")
+    ] = 10,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Show what differs between two snapshots of a table: the schema, the files, and some of the rows."""
+    out = Output(as_json=as_json)
+    table = open_table(warehouse, name)
+    found = table.diff(before, after, sample=sample)
+    from lakebed.cli.values import json_rows  # noqa: PLC0415 - with Arrow, which --help need not wait for
+
+    record: dict[str, Any] = {
+        "before": found.before.id,
+        "after": found.after.id,
+        "schema": [
+            {"what": one.what, "name": one.name, "before": one.before, "after": one.after} for one in found.schema
+        ],
+        "files_added": json_rows(found.files_added),
+        "files_removed": json_rows(found.files_removed),
+        "rows_added": None if found.rows_added is None else json_rows(found.rows_added),
+        "rows_removed": None if found.rows_removed is None else json_rows(found.rows_removed),
+        "has_more_rows": found.has_more_rows,
+    }
+    out.emit(record, lambda shown: _view(shown, table.path, found))
+    if sample and found.rows_added is None:
+        out.note(f"rows were not compared: the files that differ have {show_size(found.bytes_to_compare)}")
+    elif found.has_more_rows:
+        out.note(f"the first {show_count(sample)} rows of each side; there are more, see --sample")
+
+
+def _view(record: dict[str, Any], path: str, found: lakebed.Difference) -> RenderableType:
+    times = [show_time(one.time_millis) for one in (found.before, found.after)]
+    parts: list[RenderableType] = [
+        Text(f"from snapshot {record['before']} ({times[0]}) to snapshot {record['after']} ({times[1]})")
+    ]
+    if record["schema"]:
+        columns = [Column("what", "what"), Column("name", "name"), Column("before", "before"), Column("after", "after")]
+        parts.append(section("schema", listing(record["schema"], columns)))
+    files = _signed(record["files_removed"], record["files_added"])
+    columns = [
+        Column("", ""),
+        Column("file_path", "file", lambda text: show_text(text.removeprefix(f"{path}/"))),
+        Column("level", "level", right=True),
+        Column.count("record_count", "records"),
+        Column.size("file_size_in_bytes"),
+    ]
+    parts.append(section("files", listing(files, columns, empty="the same")))
+    if record["rows_added"] is not None:
+        rows = _signed(record["rows_removed"], record["rows_added"])
+        names = [] if found.rows_added is None else found.rows_added.column_names
+        columns = [Column("", ""), *(Column(name, show_text(name), _show_value) for name in names)]
+        parts.append(section("rows", listing(rows, columns, empty="the same")))
+    return Group(*parts)
+
+
+def _signed(removed: Sequence[Record], added: Sequence[Record]) -> list[Record]:
+    """What went and what came, in one list; no column of a table has an empty name."""
+    return [*({"": "-", **one} for one in removed), *({"": "+", **one} for one in added)]
+
+
+def _show_value(value: object) -> str:
+    return "null" if value is None else show_text(value)

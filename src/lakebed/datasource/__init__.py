@@ -1,0 +1,1 @@
+"""The Spark data source ``lakebed``: batch reads and writes, and streams."""

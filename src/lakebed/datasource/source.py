@@ -1,0 +1,284 @@
+"""The two halves of the data source ``lakebed``: a reader of planned parts, and a writer that ends in one commit.
+
+Spark runs them in processes of its own: planning, committing and aborting near the driver, reading and writing in tasks. What
+one learns reaches the other only by pickle. Rows come to the writer as Spark has distributed them, so every task may write
+to every bucket; ``table.write(frame)`` shuffles first and makes fewer files.
+
+What a task wrote becomes visible with the commit and not before. Spark calls ``abort`` also when ``commit`` raised, so it is
+looked up whether the snapshot is there before anything is deleted; if that cannot be found out, nothing is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceReader, InputPartition, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from lakebed.buckets.dynamic import has_dynamic_buckets
+from lakebed.chain.write_rules import BranchRules
+from lakebed.errors import CommitOutcomeUnknownError, DataError, LakebedError, UnsupportedError, unknown_name
+from lakebed.format.manifest.manifest import NO_ENTRIES
+from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
+from lakebed.format.types.data_types import Field, field_to_arrow
+from lakebed.format.types.spark_types import fields_from_spark
+from lakebed.metadata.commit.commit import Change, append, commit, find_committed
+from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.metadata.store import TableStore
+from lakebed.operations.overwrite import replacing
+from lakebed.operations.read_changes import Part
+from lakebed.operations.write import Identity, NewFiles, compact_after_write, finish_committed, numbered
+from lakebed.options import TableOptions, check_existing
+from lakebed.rows.append.append_write import AppendWriter
+from lakebed.rows.conform import conform
+from lakebed.rows.files.data_file import FileLayout
+from lakebed.rows.files.file_reader import data_file_paths
+from lakebed.rows.keyed.keyed_write import KeyedWriter
+from lakebed.spark.columns import spark_arrow_schema, spark_batches
+from lakebed.spark.read.native_files import TASK_MERGE_BUDGET, divide, pack, split_size
+from lakebed.spark.read.read_frame import for_task, read_split
+from lakebed.spark.worker_errors import plain_errors
+from lakebed.table_checks import check_keyed
+
+_TASK_BYTES: Final = 256 * 1024 * 1024
+"""What a task holds in memory before it spills or writes."""
+_TASK_SEQUENCES: Final = 1 << 31
+"""Each task numbers the rows that it writes to a bucket from a start of its own, so that no two rows have one number."""
+
+
+# ---------------------------------------------------------------------------------------------------------- reading
+
+
+class ScanReader(DataSourceReader):  # type: ignore[misc]
+    """Reads the parts of a scan; one Spark partition per split."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = tuple(parts)
+        self._readers = tuple(for_task(part.reader, TASK_MERGE_BUDGET) for part in parts)
+
+    def partitions(self) -> list[InputPartition]:
+        """Plan the scan."""
+        with plain_errors():
+            return self._planned()
+
+    def _planned(self) -> list[InputPartition]:
+        found = []
+        for number, part in enumerate(self._parts):
+            entries = part.result.entries
+            size = split_size(part.result.byte_count, len(entries), os.cpu_count() or 1)
+            division = divide(part.reader, entries, native=False, split_bytes=size)
+            found += [
+                InputPartition((number, split)) for split in pack(entries, division.grouped, part.reader.deleted, size)
+            ]
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one split; Spark makes up a partition without a value where there is none to read."""
+        if partition.value is not None:
+            number, split = partition.value
+            with plain_errors():
+                yield from read_split(self._readers[number], split)
+
+
+class RowsReader(DataSourceReader):  # type: ignore[misc]
+    """Reads what one function gives, in one task: system tables."""
+
+    def __init__(self, rows: Callable[[], pa.Table]) -> None:
+        self._rows = rows
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - there is one
+        """All rows."""
+        with plain_errors():
+            table = self._rows()
+        schema = spark_arrow_schema(table.schema)
+        for batch in table.to_batches():
+            yield from spark_batches(batch, schema)
+
+
+# ---------------------------------------------------------------------------------------------------------- writing
+
+
+@dataclass(frozen=True, slots=True)
+class WriteMode:
+    """What happens to the rows that are there: they stay, or (``overwrite``) those of some partitions or all of them go."""
+
+    overwrite: bool = False
+    partition: Mapping[str, Any] | None = None
+    dynamic: bool | None = None
+    row_kind: str | None = None
+
+
+@dataclass
+class FilesWritten(WriterCommitMessage):  # type: ignore[misc]
+    """What one task wrote, as entries in Arrow's bytes."""
+
+    data: bytes
+    changelog: bytes
+
+
+def check_frame(store: TableStore, frame: StructType, mode: WriteMode) -> None:
+    """Refuse before a row is written what no row could repair."""
+    schema = store.schema()
+    where = f"table {store.name}"
+    check_existing(schema.options, where=where, writing=True)
+    check_keyed(schema, where)
+    row_kind = mode.row_kind
+    fields = fields_from_spark(frame)
+    if row_kind is not None:
+        if not schema.primary_keys:
+            raise DataError(f"{where} has no primary key, so its rows have no row kind; leave row_kind out")
+        if mode.overwrite:
+            raise DataError(f"{where}: rows that replace others have no row kind; leave row_kind out")
+        names = [field.name for field in fields]
+        if row_kind not in names:
+            raise DataError(unknown_name("column", row_kind, names, where=f"the data for {where}"))
+        if row_kind not in schema.field_names:
+            fields = tuple(field for field in fields if field.name != row_kind)
+    conform(_empty(fields), schema.fields, where=where)
+
+
+class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
+    """Writes rows into a table with one commit."""
+
+    def __init__(self, store: TableStore, frame: StructType, mode: WriteMode, who: Identity | None = None) -> None:
+        schema = store.schema()
+        self._store = store
+        self._mode = mode
+        self._who = Identity.of(schema) if who is None else who
+        self._latest = store.snapshots.latest()
+        self._after = 0 if self._latest is None else self._latest.id
+        check_frame(store, frame, mode)
+        if has_dynamic_buckets(schema):
+            raise UnsupportedError(
+                f"table {store.name} has dynamic buckets, which need a shuffle that Spark does not make for a data source; "
+                "write the frame with lake.table(...).write(frame), or with SQL"
+            )
+        if mode.overwrite:
+            replacing(store, mode.partition, self._who)  # a partition that does not exist says so now
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
+        """Runs in a task: writes files."""
+        with plain_errors():
+            return self._written(iterator)
+
+    def _written(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
+        writer = self._writer()
+        try:
+            first = next(iterator, None)
+            if first is None:
+                return FilesWritten(_to_bytes(NO_ENTRIES), _to_bytes(NO_ENTRIES))
+            rows = pa.RecordBatchReader.from_batches(first.schema, _chain(first, iterator))
+            if isinstance(writer, KeyedWriter):
+                writer.write(rows, row_kind=self._mode.row_kind)
+                written = writer.finish()
+                return FilesWritten(_to_bytes(written.data), _to_bytes(written.changelog))
+            writer.write(rows)
+            return FilesWritten(_to_bytes(writer.finish()), _to_bytes(NO_ENTRIES))
+        except BaseException:
+            writer.abort()
+            raise
+
+    def _writer(self) -> KeyedWriter | AppendWriter:
+        schema = self._store.schema()
+        layout = FileLayout(self._store, schema, TableOptions(schema.options))
+        if not schema.primary_keys:
+            return AppendWriter(layout, threads=1, budget=_TASK_BYTES)
+        keeps = not self._mode.overwrite and schema.options.get("changelog-producer") == "input"
+        return KeyedWriter(layout, self._next_sequences, changelog=keeps, threads=1, budget=_TASK_BYTES)
+
+    def _next_sequences(self, partitions: pa.Array) -> dict[tuple[bytes, int], int]:
+        """First sequence numbers of this task, for every bucket of some partitions."""
+        context = TaskContext.get()
+        own = _TASK_SEQUENCES * (0 if context is None else context.partitionId())
+        total = TableOptions(self._store.schema().options).bucket
+        starts = {(partition, bucket): own for partition in partitions.to_pylist() for bucket in range(total)}
+        live = live_entries(self._store, self._latest, partitions)
+        highest = live.group_by(["partition", "bucket"]).aggregate([("max_sequence_number", "max")])
+        for row in highest.to_pylist():
+            starts[row["partition"], row["bucket"]] = row["max_sequence_number_max"] + 1 + own
+        return starts
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Make everything that the tasks wrote visible at once."""
+        with plain_errors():
+            self._commit(_joined(messages))
+
+    def _commit(self, files: NewFiles) -> None:
+        schema = self._store.schema()
+        if not schema.primary_keys:
+            files = replace(files, data=numbered(self._store, schema, files.data))
+        if self._mode.overwrite:
+            make = replacing(self._store, self._mode.partition, self._who, dynamic=self._mode.dynamic)
+            request = make(files)
+        else:
+            change = Change(entries=files.data, changelog=files.changelog)
+            request = append(change, user=self._who.user, identifier=self._who.identifier)
+        rules = BranchRules.of(self._store)
+        if rules is not None:
+            rules.begin()
+            request = rules.guarded(request)
+        made = commit(self._store, request)
+        if rules is not None:
+            rules.finish(made)
+        if made is not None and schema.primary_keys:
+            # Spark would take the write for failed and abort it, so nothing may be raised from here on.
+            with contextlib.suppress(CommitOutcomeUnknownError):
+                compact_after_write(self._store, schema, files.data, changelog=not self._mode.overwrite)
+
+    def finish(self, done: Snapshot) -> None:
+        """Do what follows a commit that was made before."""
+        finish_committed(self._store, done, changelog=not self._mode.overwrite)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Remove the files that the tasks wrote, unless the commit did become visible."""
+        try:
+            if self.committed() is not None:
+                return
+        except LakebedError:
+            return  # what cannot be told must not be deleted; orphan removal will find it
+        self.remove(messages)
+
+    def remove(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Remove the files that the tasks wrote."""
+        schema = self._store.schema()
+        files = _joined(messages)
+        for entries in (files.data, files.changelog):
+            for path in data_file_paths(self._store, schema, entries):
+                with contextlib.suppress(LakebedError):
+                    self._store.storage.delete(path)
+
+    def committed(self) -> Snapshot | None:
+        """The snapshot that this write became, if it did."""
+        kind = CommitKind.OVERWRITE if self._mode.overwrite else CommitKind.APPEND
+        after = self._after if self._who.identifier == BATCH_IDENTIFIER else 0
+        return find_committed(self._store, self._who.user, self._who.identifier, kind, after=after)
+
+
+def _empty(fields: Sequence[Field]) -> pa.Table:
+    return pa.schema([field_to_arrow(field).with_nullable(True) for field in fields]).empty_table()
+
+
+def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield first
+    yield from rest
+
+
+def _joined(messages: Sequence[WriterCommitMessage | None]) -> NewFiles:
+    """What all tasks wrote; a task that failed left no message."""
+    done = [message for message in messages if isinstance(message, FilesWritten)]
+    data = [pa.ipc.open_stream(message.data).read_all() for message in done]
+    changelog = [pa.ipc.open_stream(message.changelog).read_all() for message in done]
+    return NewFiles(pa.concat_tables([NO_ENTRIES, *data]), pa.concat_tables([NO_ENTRIES, *changelog]))
+
+
+def _to_bytes(entries: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, entries.schema) as stream:
+        stream.write_table(entries)
+    return bytes(sink.getvalue().to_pybytes())

@@ -1,0 +1,150 @@
+"""What the options of a stream name: a table, where to begin, how much to read at a time, how to write."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from lakebed.chain.chain_stream import ChainStream
+from lakebed.chain.layout import ChainTable, Role, role_of
+from lakebed.datasource.requests import (
+    NEW_COLUMNS,
+    SEQUENCES,
+    STREAM_LIMITS,
+    STREAM_STARTS,
+    Options,
+    as_arrays,
+    check_columns,
+    chosen_columns,
+    plain_names,
+    read_fields,
+    stream_table,
+    wants_kinds,
+    wants_updates,
+    without_kinds,
+    writable,
+)
+from lakebed.datasource.source import WriteMode
+from lakebed.errors import OptionError, SchemaError, UnsupportedError
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.options import TableOptions
+from lakebed.rows.where import parse_where
+from lakebed.spark.worker_errors import plain_errors
+from lakebed.streams.positions import Limits
+from lakebed.streams.stream_files import ROW_KIND
+from lakebed.streams.table_stream import TableStream, check_streamable
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter
+    from pyspark.sql.types import StructType
+
+_STORED_LIMITS = {
+    "files": "read.stream.maxFilesPerTrigger",
+    "size": "read.stream.maxBytesPerTrigger",
+    "rows": "read.stream.maxRowsPerTrigger",
+}
+
+
+def make_stream_reader(options: Options, schema: StructType) -> DataSourceStreamReader:
+    """A reader of the columns in ``schema``, which must be of the types that they are."""
+    with plain_errors():
+        try:
+            from lakebed.datasource.stream_source import TableStreamReader  # noqa: PLC0415 - not in all versions of Spark
+        except ImportError:
+            from lakebed.datasource.old_spark import NoStreamReader  # noqa: PLC0415 - see above
+
+            return NoStreamReader()
+        return TableStreamReader(partial(_stream, plain_names(options), schema))
+
+
+def _stream(given: dict[str, str], wanted: StructType) -> tuple[TableStream, Limits]:
+    updates = wants_updates(given)
+    kinds = updates or wants_kinds(given)
+    given = without_kinds(given) if kinds else given
+    table = stream_table(given)
+    store = table._store  # noqa: SLF001 - one product, two packages
+    schema = table._checked_schema(writing=False)  # noqa: SLF001 - see above
+    chain = ChainTable.of(store) if role_of(store) is Role.MAIN else None
+    if chain is None:
+        check_streamable(store, schema)
+    columns = wanted[1:] if kinds else wanted
+    if updates and "where" in given:
+        raise UnsupportedError(
+            "a stream of $binlog takes no condition, as rows before and after an update may satisfy it or not; filter the frame"
+        )
+    if kinds and TableOptions(schema.options).get(SEQUENCES):
+        raise UnsupportedError(f"a stream does not tell sequence numbers; leave option {SEQUENCES!r} out")
+    if kinds and (not wanted.names or wanted.names[0] != ROW_KIND.name):
+        raise SchemaError(
+            f"column {ROW_KIND.name!r} comes first where rows tell their kinds; name it first in the schema"
+        )
+    fields = as_arrays(schema.fields) if updates else schema.fields
+    check_columns(columns, {field.name: field for field in fields}, f"table {given['path']}")
+    _check_todays(given, columns, schema)
+    text = given.get("where")
+    predicate = None if text is None else parse_where(text, schema.fields)
+    every = chosen_columns(given) is None and columns.names == list(schema.field_names)
+    passes = _new_columns_pass(given)
+    if chain is None:
+        stream = TableStream(store, schema, schema.select(columns.names), predicate, kinds, every, passes, updates)
+    else:
+        own = chain.delta.schema()
+        picked = own.select(columns.names)
+        stream = ChainStream(chain.delta, own, picked, predicate, kinds, every, passes, updates, chain=chain)
+    return stream, _limits(given, TableOptions(schema.options))
+
+
+def _check_todays(given: dict[str, str], columns: StructType, schema: TableSchema) -> None:
+    """Refuse the columns of the snapshot that a stream begins with, which Spark took for its own, if there are others now."""
+    if chosen_columns(given) is not None or columns.names == list(schema.field_names):
+        return
+    if STREAM_STARTS & given.keys() and columns.names == [field.name for field in read_fields(given)]:
+        raise SchemaError(
+            f"table {given['path']} had other columns at the snapshot that this stream begins with; name those to read: "
+            f'option("columns", "{", ".join(schema.field_names)}") reads all there are now'
+        )
+
+
+def _limits(given: dict[str, str], stored: TableOptions) -> Limits:
+    """The limits of a batch, of the query or else of the table."""
+    found: dict[str, int] = {}
+    for part, name in _STORED_LIMITS.items():
+        value = stored.get(name)
+        if isinstance(value, int):
+            found[part] = value
+    for name, part in STREAM_LIMITS.items():
+        if name in given:
+            try:
+                found[part] = int(given[name])
+            except ValueError:
+                raise OptionError(f"option {name!r} must be a number, not {given[name]!r}") from None
+    for part, value in found.items():
+        if value < 1:
+            raise OptionError(
+                f"the most {'bytes' if part == 'size' else part} of a batch must be 1 or more, not {value}"
+            )
+    return Limits(**found)
+
+
+def _new_columns_pass(given: dict[str, str]) -> bool:
+    value = given.get(NEW_COLUMNS, "stop").lower()
+    if value not in {"stop", "ignore"}:
+        raise OptionError(f"option {NEW_COLUMNS!r} must be stop or ignore, not {value!r}")
+    return value == "ignore"
+
+
+def make_stream_writer(options: Options, schema: StructType, *, overwrite: bool) -> DataSourceStreamWriter:
+    """A writer of batches with this schema."""
+    with plain_errors():
+        from lakebed.datasource.stream_sink import TableStreamWriter  # noqa: PLC0415 - batches do not need it
+
+        given = plain_names(options)
+        table = writable(given)
+        for name in ("partition", "partitionoverwritemode"):
+            if name in given:
+                raise OptionError(
+                    f"option {name!r} is for batches; a stream appends, or replaces all rows; leave it out"
+                )
+        # Output mode "complete" gives all rows that there are to be, so nothing else stays, whatever its partition.
+        mode = WriteMode(overwrite, None, dynamic=False if overwrite else None, row_kind=given.get("row_kind"))
+        return TableStreamWriter(table._store, schema, mode)  # noqa: SLF001 - one product, two packages

@@ -1,0 +1,400 @@
+"""Column statistics of files and manifests: collected from Arrow or Parquet footers, shaped by the table's options,
+encoded as SimpleStats, and decoded for many files at once.
+
+The one promise: a bound never excludes a row that is there. A float column with a NaN has no bounds (Spark orders NaN
+above everything, Parquet footers leave it out), zero is -0.0 as a minimum and 0.0 as a maximum, a cut string keeps an
+upper bound that is really above it, and what is not known is null.
+
+Python values of bounds are what Arrow gives, except that TIMESTAMP(7..9) and what Python's date and time cannot hold
+are counted in units of the Arrow type since the epoch.
+"""  # noqa: D205
+
+from __future__ import annotations
+
+import decimal
+import json
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakebed.errors import DataError, OptionError
+from lakebed.format.binary_row import EMPTY_ROW, decode_rows, encode_few_rows, row_arities
+from lakebed.format.types.data_types import (
+    BINARY_ROOTS,
+    STRING_ROOTS,
+    TIMESTAMP_ROOTS,
+    Atomic,
+    DataType,
+    Field,
+    nullable,
+    to_arrow,
+)
+
+# ------------------------------------------------------------------------------------------------------- modes
+
+_Kind: TypeAlias = Literal["none", "counts", "full", "truncate"]
+_PLAIN_KINDS: Final[dict[str, _Kind]] = {"none": "none", "counts": "counts", "full": "full"}
+_TRUNCATE: Final = re.compile(r"truncate\((\d{1,9})\)")
+_DEFAULT_MODE: Final = "truncate(16)"
+
+
+@dataclass(frozen=True, slots=True)
+class StatsMode:
+    """What is kept of a column's statistics; ``length`` only for ``truncate``."""
+
+    kind: _Kind
+    length: int = 0
+
+    @classmethod
+    def parse(cls, text: str, *, option: str = "metadata.stats-mode") -> StatsMode:
+        """A mode as options spell it.
+
+        >>> StatsMode.parse("truncate(16)")
+        StatsMode(kind='truncate', length=16)
+        """
+        word = text.strip().lower()
+        match = _TRUNCATE.fullmatch(word)
+        if match and int(match[1]) > 0:
+            return cls("truncate", int(match[1]))
+        if word in _PLAIN_KINDS:
+            return cls(_PLAIN_KINDS[word])
+        raise OptionError(f"option {option!r} must be none, counts, full or truncate(n) with n > 0, not {text!r}")
+
+
+def column_modes(
+    field_names: Sequence[str],
+    options: Mapping[str, str],
+    *,
+    level: int | None = None,
+    thin_keys: Collection[str] = (),
+) -> list[StatsMode]:
+    """The mode of each column of a file at ``level`` (None where there are no levels: append tables).
+
+    A column's own option comes first. ``thin_keys`` are key columns of files that do not repeat them
+    (``data-file.thin-mode``): they keep long bounds, because they stand in for the key. Beyond
+    ``metadata.stats-keep-first-n-columns`` columns nothing is kept.
+    """
+    default = StatsMode.parse(options.get("metadata.stats-mode", _DEFAULT_MODE))
+    if level is not None:
+        default = _per_level(options).get(level, default)
+    keep = _keep_first(options)
+    modes: list[StatsMode] = []
+    counted = 0
+    for name in field_names:
+        option = f"fields.{name}.stats-mode"
+        if option in options:
+            modes.append(StatsMode.parse(options[option], option=option))
+        elif name in thin_keys:
+            modes.append(StatsMode("truncate", 128))
+            continue
+        else:
+            modes.append(StatsMode("none") if 0 <= keep <= counted else default)
+        counted += 1
+    return modes
+
+
+def _per_level(options: Mapping[str, str]) -> dict[int, StatsMode]:
+    option = "metadata.stats-mode.per.level"
+    modes: dict[int, StatsMode] = {}
+    for pair in filter(None, options.get(option, "").split(",")):
+        level, colon, mode = pair.partition(":")
+        if not colon or not level.strip().isdecimal():
+            raise OptionError(f"option {option!r} must look like '0:none,1:full', not {options[option]!r}")
+        modes[int(level)] = StatsMode.parse(mode, option=option)
+    return modes
+
+
+def _keep_first(options: Mapping[str, str]) -> int:
+    option = "metadata.stats-keep-first-n-columns"
+    text = options.get(option, "-1")
+    try:
+        return int(text)
+    except ValueError:
+        raise OptionError(f"option {option!r} must be a number (-1 for all columns), not {text!r}") from None
+
+
+# ----------------------------------------------------------------------------------------------------- collect
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStats:
+    """Bounds and null count of one column; null bounds are unknown (or all values are null), null count likewise."""
+
+    min: Any = None
+    max: Any = None
+    null_count: int | None = None
+
+
+def collect_from_arrow(table: pa.Table) -> list[ColumnStats]:
+    """Exact statistics of each column of a table; nested columns only count their nulls."""
+    return [_collect(column) for column in table.columns]
+
+
+def _collect(column: pa.ChunkedArray) -> ColumnStats:
+    kind = column.type
+    unbounded = ColumnStats(null_count=column.null_count)
+    if pa.types.is_nested(kind) or pa.types.is_null(kind):
+        return unbounded
+    if pa.types.is_dictionary(kind):
+        return _collect(column.cast(kind.value_type))
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return _collect(column.cast(pa.large_string() if pa.types.is_string_view(kind) else pa.large_binary()))
+    if pa.types.is_floating(kind) and pc.any(pc.is_nan(column)).as_py():
+        return unbounded
+    bounds = pc.min_max(column)
+    return _zero_safe(replace(unbounded, min=_python(bounds["min"]), max=_python(bounds["max"])))
+
+
+def _python(scalar: pa.Scalar) -> Any:
+    if not scalar.is_valid:
+        return None
+    if pa.types.is_timestamp(scalar.type) and scalar.type.unit == "ns":
+        return scalar.value
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        return scalar.value
+
+
+def _zero_safe(stats: ColumnStats) -> ColumnStats:
+    """-0.0 equals 0.0 in SQL but sorts before it in Java: a zero bound must cover both."""
+    low, high = stats.min, stats.max
+    if isinstance(low, float) and low == 0:
+        low = -0.0
+    if isinstance(high, float) and high == 0:
+        high = 0.0
+    return replace(stats, min=low, max=high)
+
+
+# ---------------------------------------------------------------------------------------------- Parquet footers
+
+_INT32_ROOTS: Final = frozenset({"TINYINT", "SMALLINT", "INT", "DATE", "TIME"})
+_PARQUET_UNITS: Final = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+
+
+def collect_from_parquet(metadata: pq.FileMetaData, fields: Sequence[Field]) -> list[ColumnStats | None]:
+    """Statistics of each field out of a file's footer, without reading its data.
+
+    None where the footer does not tell: no statistics or only in some row groups, values too long for a footer, INT96,
+    nested fields, and FLOAT and DOUBLE, whose footers leave out NaN.
+    """
+    schema = metadata.schema
+    leaves = {schema.column(i).name: i for i in range(len(schema)) if schema.column(i).path == schema.column(i).name}
+    return [_footer_stats(metadata, leaves.get(field.name), field.type) for field in fields]
+
+
+def _footer_stats(metadata: pq.FileMetaData, leaf: int | None, data_type: DataType) -> ColumnStats | None:
+    if leaf is None or not isinstance(data_type, Atomic) or not _is_readable(metadata.schema.column(leaf), data_type):
+        return None
+    lows: list[Any] = []
+    highs: list[Any] = []
+    null_count = 0
+    for number in range(metadata.num_row_groups):
+        chunk = metadata.row_group(number).column(leaf)
+        if not chunk.num_values:
+            continue
+        found = chunk.statistics if chunk.is_stats_set else None
+        if found is None or not found.has_null_count:
+            return None
+        null_count += found.null_count
+        if found.has_min_max:
+            lows.append(_sortable(found.min_raw, data_type))
+            highs.append(_sortable(found.max_raw, data_type))
+        elif found.null_count < chunk.num_values:
+            return None
+    if not lows:
+        return ColumnStats(null_count=null_count)
+    try:
+        return ColumnStats(_from_raw(min(lows), data_type), _from_raw(max(highs), data_type), null_count)
+    except UnicodeDecodeError:  # a writer that cut the bounds inside of a character
+        return None
+
+
+def _is_readable(leaf: pq.ColumnSchema, data_type: Atomic) -> bool:
+    """Whether the physical column holds this type in the way that :func:`_from_raw` reads."""
+    root, physical = data_type.root, leaf.physical_type
+    if root in STRING_ROOTS or root in BINARY_ROOTS:
+        return bool(physical == "BYTE_ARRAY")
+    if root in _INT32_ROOTS:
+        return bool(physical == "INT32")
+    logical = json.loads(leaf.logical_type.to_json())
+    if root in TIMESTAMP_ROOTS:
+        unit = _PARQUET_UNITS.get(logical.get("timeUnit"))
+        return bool(physical == "INT64" and unit == to_arrow(data_type).unit)
+    if root == "DECIMAL":
+        return (logical.get("precision"), logical.get("scale")) == data_type.params
+    return (root, physical) in {("BOOLEAN", "BOOLEAN"), ("BIGINT", "INT64")}
+
+
+def _sortable(raw: Any, data_type: Atomic) -> Any:
+    if data_type.root == "DECIMAL" and isinstance(raw, bytes):
+        return int.from_bytes(raw, "big", signed=True)
+    return raw.encode() if isinstance(raw, str) else raw
+
+
+def _from_raw(raw: Any, data_type: Atomic) -> Any:
+    if data_type.root in STRING_ROOTS:
+        return raw.decode()
+    if data_type.root == "DECIMAL":
+        digits = tuple(int(digit) for digit in str(abs(raw)))
+        return decimal.Decimal((int(raw < 0), digits, -data_type.params[1]))
+    if data_type.root in {"DATE", "TIME"} or data_type.root in TIMESTAMP_ROOTS:
+        return _python(pa.scalar(raw, to_arrow(data_type)))
+    return raw
+
+
+# ---------------------------------------------------------------------------------------------------- truncate
+
+
+def truncate_min(value: Any, length: int) -> Any:
+    """A lower bound of at most ``length`` characters or bytes; other values as they are.
+
+    >>> truncate_min("lakebed", 4)
+    'lake'
+    """
+    return value[:length] if isinstance(value, str | bytes) else value
+
+
+def truncate_max(value: Any, length: int) -> Any:
+    r"""An upper bound of at most ``length`` characters or bytes, None where there is none; other values as they are.
+
+    >>> truncate_max("lakebed", 4), truncate_max("lake", 4), truncate_max(b"\xff\xff", 1)
+    ('lakf', 'lake', None)
+    """
+    if not isinstance(value, str | bytes) or len(value) <= length:
+        return value
+    for end in range(length, 0, -1):
+        if isinstance(value, bytes):
+            if value[end - 1] < 0xFF:
+                return value[: end - 1] + bytes([value[end - 1] + 1])
+        elif ord(value[end - 1]) < 0x10FFFF:
+            following = ord(value[end - 1]) + 1
+            # surrogates are no characters: the one after U+D7FF is U+E000
+            return value[: end - 1] + chr(0xE000 if following == 0xD800 else following)
+    return None
+
+
+# ------------------------------------------------------------------------------------------------------- build
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleStats:
+    """Statistics as manifests hold them: two encoded rows and one null count per column."""
+
+    min_values: bytes
+    max_values: bytes
+    null_counts: tuple[int | None, ...]
+
+
+EMPTY_STATS: Final = SimpleStats(EMPTY_ROW, EMPTY_ROW, ())
+
+
+def build_value_stats(
+    stats: Sequence[ColumnStats | None], fields: Sequence[Field], modes: Sequence[StatsMode], *, dense: bool
+) -> tuple[SimpleStats, tuple[str, ...] | None]:
+    """The value statistics of a file and its ``_VALUE_STATS_COLS``.
+
+    None for a column means that nothing is known about it; of nested columns Java keeps nothing, and neither do we.
+    ``dense`` keeps only columns of which something is known and names them, with None for "all of them"; otherwise the
+    rows have a field for every column and the names are None.
+    """
+    if not len(stats) == len(fields) == len(modes):
+        raise DataError(f"{len(stats)} statistics and {len(modes)} modes for {len(fields)} columns; give one each")
+    shaped = [
+        _shaped(known, mode) if isinstance(field.type, Atomic) else None
+        for known, field, mode in zip(stats, fields, modes, strict=True)
+    ]
+    if not dense:
+        return _simple([known or ColumnStats() for known in shaped], [field.type for field in fields]), None
+    kept = [(known, field) for known, field in zip(shaped, fields, strict=True) if known is not None]
+    names = tuple(field.name for _, field in kept)
+    simple = _simple([known for known, _ in kept], [field.type for _, field in kept])
+    return simple, (None if len(kept) == len(fields) else names)
+
+
+def build_full_stats(stats: Sequence[ColumnStats], types: Sequence[DataType]) -> SimpleStats:
+    """Statistics with every column and nothing cut: of keys and of partitions."""
+    return _simple(stats, types)
+
+
+def _shaped(stats: ColumnStats | None, mode: StatsMode) -> ColumnStats | None:
+    if stats is None or mode.kind == "none" or stats == ColumnStats():
+        return None
+    if mode.kind == "counts":
+        return ColumnStats(null_count=stats.null_count)
+    if mode.kind == "truncate":
+        high = truncate_max(stats.max, mode.length)
+        low = None if high is None else truncate_min(stats.min, mode.length)
+        return replace(stats, min=low, max=high)
+    return stats
+
+
+def _simple(stats: Sequence[ColumnStats], types: Sequence[DataType]) -> SimpleStats:
+    for known in stats:
+        for bound in (known.min, known.max):
+            if isinstance(bound, float) and math.isnan(bound):
+                raise DataError("NaN is no bound; a column that holds NaN has no min and max")
+    wide = [nullable(data_type) for data_type in types]
+    low, high = encode_few_rows([[known.min for known in stats], [known.max for known in stats]], wide)
+    return SimpleStats(low, high, tuple(known.null_count for known in stats))
+
+
+# ------------------------------------------------------------------------------------------------------ decode
+
+
+@dataclass(frozen=True, slots=True)
+class StatsColumns:
+    """Statistics of many files, one array per column and one element per file; null where nothing is known."""
+
+    mins: list[pa.Array]
+    maxs: list[pa.Array]
+    null_counts: list[pa.Array]
+
+
+def decode_stats(
+    min_rows: pa.Array | pa.ChunkedArray,
+    max_rows: pa.Array | pa.ChunkedArray,
+    null_counts: pa.Array | pa.ChunkedArray,
+    types: Sequence[DataType],
+    *,
+    where: str = "the statistics",
+    only: Sequence[int] | None = None,
+) -> StatsColumns:
+    """Statistics of many files at once; files with empty statistics, or of another arity, give nulls.
+
+    ``only`` names the columns that are wanted, by number, instead of all.
+    """
+    low, high, counts = (
+        rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
+        for rows in (min_rows, max_rows, null_counts)
+    )
+    arity = len(types)
+    fits = (row_arities(low, where=where) == arity) & (row_arities(high, where=where) == arity)
+    back: pa.Array | None = None
+    if not fits.all():
+        back = pa.array(np.cumsum(fits) - 1, pa.int64(), mask=~fits)
+        low, high = low.filter(pa.array(fits)), high.filter(pa.array(fits))
+    mins, maxs = (
+        [
+            column if back is None else column.take(back)
+            for column in decode_rows(rows, types, where=where, overflow_as_null=True, only=only)
+        ]
+        for rows in (low, high)
+    )
+    return StatsColumns(mins, maxs, _count_columns(counts, fits, arity, range(arity) if only is None else only))
+
+
+def _count_columns(counts: pa.Array, fits: npt.NDArray[np.bool_], arity: int, numbers: Sequence[int]) -> list[pa.Array]:
+    """Element i of every list as an array; null where the list has another length than the rows have fields."""
+    usable = fits & (np.asarray(pc.list_value_length(counts).fill_null(-1)) == arity)
+    offsets = np.asarray(counts.offsets)[:-1].astype(np.int64)
+    values = counts.values.cast(pa.int64())
+    return [values.take(pa.array(np.where(usable, offsets + i, 0), pa.int64(), mask=~usable)) for i in numbers]

@@ -1,0 +1,90 @@
+"""Columns from what people have: a DDL string, a pyarrow Schema, a Spark StructType, or Lakebed's own fields.
+
+``to_columns`` is the front door. Ids are all 0 in the result; they are assigned when a table or column is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import pyarrow as pa
+
+from lakebed.errors import SchemaError
+from lakebed.format.types.data_types import Field, field_from_arrow, not_null
+from lakebed.format.types.spark_types import fields_from_spark
+from lakebed.format.types.sql_types import Reader
+
+_CLAUSES: Final = "NOT NULL, DEFAULT, COMMENT"
+
+
+def parse_columns(text: str) -> tuple[Field, ...]:
+    """The columns that a DDL string lists, in Spark's or Paimon's spelling.
+
+    ``TIMESTAMP`` means what it means in ISO SQL and in Paimon: no time zone, precision 6 (``TIMESTAMP_NTZ`` is the
+    same). For an instant, Spark's ``TIMESTAMP``, write ``TIMESTAMP_LTZ`` or ``TIMESTAMP(6) WITH LOCAL TIME ZONE``.
+    Names that are not plain words go in backquotes. Keys are not part of it: tables take ``primary_key=[...]`` and
+    ``partition_by=[...]``.
+
+    >>> for column in parse_columns("id BIGINT NOT NULL COMMENT 'key', `a b` STRUCT<x: INT>, d DECIMAL(10,2) DEFAULT 0"):
+    ...     print(column.name, column.type, column.description, column.default)
+    id BIGINT NOT NULL key None
+    a b ROW<x INT> None None
+    d DECIMAL(10, 2) None 0
+    """
+    reader = Reader(text, "the columns")
+    columns = [_column(reader)]
+    while reader.accept_symbol(","):
+        columns.append(_column(reader))
+    if reader.token.kind != "end":
+        raise reader.error(f"expected ',' or one of {_CLAUSES}")
+    return tuple(columns)
+
+
+def _column(reader: Reader) -> Field:
+    start = reader.token
+    name = reader.name()
+    if start.kind == "word" and name.upper() == "PRIMARY" and reader.is_word("KEY"):
+        raise reader.error("the primary key is not part of the columns; pass primary_key=[...]", start, found=False)
+    reader.accept_symbol(":")
+    data_type = reader.data_type()
+    description = default = None
+    seen: set[str] = set()
+    while reader.is_word("NOT", "NULL", "DEFAULT", "COMMENT"):
+        clause = reader.take()
+        word = clause.text.upper()
+        kind = "NULL" if word == "NOT" else word
+        if kind in seen:
+            raise reader.error(f"column {name!r} has two clauses about {kind}", clause, found=False)
+        seen.add(kind)
+        match word:
+            case "NOT":
+                reader.expect_word("NULL")
+                data_type = not_null(data_type)
+            case "DEFAULT":
+                default = reader.literal()
+            case "COMMENT":
+                description = reader.string()
+    return Field(0, name, data_type, description, default)
+
+
+def to_columns(schema: Any) -> tuple[Field, ...]:
+    """The columns of a DDL string, a pyarrow Schema, a Spark StructType or a sequence of fields.
+
+    >>> [str(column.type) for column in to_columns(pa.schema({"a": pa.int32(), "b": pa.timestamp("us", "UTC")}))]
+    ['INT', 'TIMESTAMP(6) WITH LOCAL TIME ZONE']
+    """
+    if isinstance(schema, str):
+        return parse_columns(schema)
+    if isinstance(schema, pa.Schema):
+        return tuple(field_from_arrow(column) for column in schema)
+    if hasattr(schema, "jsonValue"):
+        return fields_from_spark(schema)
+    if isinstance(schema, Iterable):
+        columns = tuple(schema)
+        if all(isinstance(column, Field) for column in columns):
+            return columns
+    raise SchemaError(
+        f"cannot take columns from a {type(schema).__name__}; give a DDL string like 'id BIGINT, v STRING', "
+        "a pyarrow Schema or a Spark StructType"
+    )

@@ -1,0 +1,1 @@
+"""How a table gets its next snapshot: commits, the conflicts they check, and how manifests are merged."""

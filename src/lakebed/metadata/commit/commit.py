@@ -1,0 +1,486 @@
+"""Commits: how a table gets its next snapshot.
+
+A commit reads the latest snapshot, writes a new base list (the metas of the latest base and delta), its own delta
+manifest and list, and creates ``snapshot-N`` exclusively. Whoever loses the race for N rebases on the new latest and tries
+again with the same data files. A commit is visible through that one create and nothing else; what a failed attempt wrote
+is removed, and never anything that a snapshot may refer to.
+
+What happens when other commits landed since this one was planned (rows: this commit; columns: the one that landed):
+
+| commit    | APPEND | OVERWRITE | COMPACT | ANALYZE |
+|-----------|--------|-----------|---------|---------|
+| APPEND    | rebase | rebase    | rebase  | rebase  |
+| REWRITE   | rebase | check     | check   | rebase  |
+| OVERWRITE | replan | replan    | replan  | replan  |
+| COMPACT   | rebase | check     | check   | rebase  |
+| ANALYZE   | rebase | rebase    | rebase  | rebase  |
+
+``rebase``: lands as it is. ``check``: lands if every file that it deletes is still live, with the deletion vector that
+it had when this commit was planned, and no level gets overlapping files, else :class:`CommitConflictError`. A COMPACT that
+drops deletes of keys also fails if an APPEND brought rows to the same bucket that these may hide. ``replan``: its deletes are computed again from the new latest, so it lands and
+replaces what the other brought. REWRITE is an append that also deletes files (kind OVERWRITE on disk).
+
+Retries: appends never give up because others commit, unless ``commit.max-retries`` or ``commit.timeout`` is set on the
+table; each lost race means that another commit got through.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import (
+    CommitConflictError,
+    CommitOutcomeUnknownError,
+    CorruptError,
+    LakebedError,
+    NotFoundError,
+)
+from lakebed.format.manifest.index_manifest import HASH, IndexEntry, combine
+from lakebed.format.manifest.manifest import ADD, DELETE, NO_ENTRIES, ManifestMeta
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.snapshot import BATCH_IDENTIFIER, FIRST_SNAPSHOT_ID, CommitKind, Snapshot
+from lakebed.metadata.commit import conflicts, manifest_merge
+from lakebed.metadata.history import compactions, history_index
+from lakebed.metadata.manifests import ManifestWriter
+from lakebed.metadata.observe import timed
+from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.version import VERSION
+
+_LOG: Final = logging.getLogger("lakebed")
+LIVE_BYTES: Final = "lakebed.live-bytes"
+MERGED_AT: Final = "lakebed.manifests-merged-at"
+"""Snapshot property: the id of the last snapshot whose commit merged manifests, or would have if there had been some."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What a commit changes: files added and deleted, changelog files, index files."""
+
+    entries: pa.Table = field(default_factory=lambda: NO_ENTRIES)
+    changelog: pa.Table = field(default_factory=lambda: NO_ENTRIES)
+    index: tuple[IndexEntry, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        return not len(self.entries) and not len(self.changelog) and not self.index
+
+    @property
+    def has_deletes(self) -> bool:
+        return bool(pc.any(pc.equal(self.entries["kind"], DELETE)).as_py())
+
+    @property
+    def marks_rows(self) -> bool:
+        """Whether index files change that say which rows count; hash indexes only say where rows are."""
+        return any(entry.index_type != HASH for entry in self.index)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One commit to be made. ``plan`` gives the change to land on a given latest snapshot.
+
+    A plan that returns the same object every time is rebased without writing its delta again; one that looks at the
+    snapshot (an overwrite) is planned anew after every lost race. ``merge`` makes the new base list out of the metas of the
+    latest snapshot, instead of what the table's options ask for. ``statistics`` is the name of a file of statistics that the
+    snapshot and those after it refer to.
+    """
+
+    kind: CommitKind
+    plan: Callable[[Snapshot | None], Change]
+    user: str = field(default_factory=lambda: str(uuid.uuid4()))
+    identifier: int = BATCH_IDENTIFIER
+    planned_on: int | None = None
+    operation: str | None = None
+    watermark: int | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    allow_empty: bool = False
+    merge: Callable[[ManifestWriter, list[ManifestMeta]], manifest_merge.Merged] | None = None
+    statistics: str | None = None
+
+
+def append(change: Change, **more: object) -> Commit:
+    """A commit that adds files and deletes none."""
+    return Commit(kind=CommitKind.APPEND, plan=lambda _: change, **more)  # type: ignore[arg-type]
+
+
+@timed("commit")
+def commit(store: TableStore, request: Commit) -> Snapshot | None:
+    """Make a commit; gives its snapshot, or ``None`` if there was nothing to commit."""
+    return _Attempts(store, request).run()
+
+
+def find_committed(
+    store: TableStore, user: str, identifier: int, kind: CommitKind, *, after: int = 0
+) -> Snapshot | None:
+    """The snapshot of a commit that this user made before (and after snapshot ``after``), or ``None``.
+
+    Identifiers of one user ascend, so the look back ends at the user's first smaller one.
+    """
+    kinds = {kind, CommitKind.OVERWRITE} if kind is CommitKind.APPEND else {kind}
+    for snapshot_id in reversed([number for number in store.snapshots.ids() if number > after]):
+        found = store.snapshots.find(snapshot_id)
+        if found is None or found.commit_user != user:
+            continue
+        if found.commit_identifier == identifier and found.commit_kind in kinds:
+            return found
+        if found.commit_identifier < identifier:
+            return None
+    return None
+
+
+def commits_since_merge(latest: Snapshot | None) -> int:
+    """How many commits ago manifests were merged, as far as the snapshot knows."""
+    return 0 if latest is None else latest.id - _number(latest.properties.get(MERGED_AT), latest.id)
+
+
+def manifest_writer(store: TableStore) -> ManifestWriter:
+    """A writer of metadata files as the options of a table want them."""
+    schema = store.schema()
+    options = TableOptions(schema.options)
+    return ManifestWriter(
+        store.storage,
+        store.paths,
+        [column.type for column in schema.partition_fields],
+        codec=options.manifest_compression,
+        zstd_level=options.zstd_level,
+        target_size=options.manifest_target_file_size,
+        cache=store.manifests.cache,
+    )
+
+
+class _Attempts:
+    """The state of one commit over its attempts."""
+
+    def __init__(self, store: TableStore, request: Commit) -> None:
+        self._store = store
+        self._request = request
+        self._schema = store.schema()
+        self._options = TableOptions(self._schema.options)
+        self._started = time.monotonic()
+        self._writer = manifest_writer(store)
+        self._delta: _Delta | None = None
+        self._merge: _Merge | None = None
+
+    def run(self) -> Snapshot | None:
+        attempt = 0
+        seen = 0
+        try:
+            while True:
+                latest = self._store.snapshots.latest()
+                done = self._done_before(seen)
+                if done is not None:
+                    self._writer.undo()
+                    return done
+                seen = 0 if latest is None else latest.id
+                began = time.monotonic()
+                try:
+                    change = self._request.plan(latest)
+                    if change.is_empty and not self._request.allow_empty:
+                        self._writer.undo()
+                        return None
+                    made = self._attempt(latest, change)
+                except NotFoundError:
+                    self._store.schema()  # a table that was dropped says so
+                    if self._store.snapshots.latest_id() in {None, seen}:
+                        raise
+                    made = None  # others committed and expired what we were building on
+                if made is not None:
+                    return made
+                attempt += 1
+                self._wait(attempt, time.monotonic() - began)
+        except CommitOutcomeUnknownError:
+            raise
+        except _NothingToMerge:
+            self._writer.undo()
+            return None
+        except BaseException:
+            self._writer.undo()
+            raise
+
+    def _attempt(self, latest: Snapshot | None, change: Change) -> Snapshot | None:
+        """Try to land a change on ``latest``; ``None`` if another commit took the id."""
+        kind = self._request.kind
+        if kind is CommitKind.APPEND and (change.has_deletes or change.marks_rows):
+            kind = CommitKind.OVERWRITE
+        metas = [] if latest is None else self._store.manifests.base_and_delta(latest)
+        self._check(latest, metas, change)
+        base = self._base(latest, metas)
+        if self._request.merge is not None and self._merge is None and change.is_empty:
+            raise _NothingToMerge
+        merged = () if self._merge is None else self._merge.paths
+        if self._delta is None or self._delta.change is not change:
+            self._writer.undo(keep=merged)
+            self._delta = self._write_delta(change)
+        else:
+            self._writer.undo(keep=(*merged, *self._delta.paths))
+        snapshot = self._snapshot(latest, base, self._delta, kind)
+        return snapshot if self._create(snapshot, latest) else None
+
+    def _is_still_latest(self, latest: Snapshot | None) -> bool:
+        """Whether the table is as this attempt found it; an error if it was dropped meanwhile.
+
+        The id after ``latest`` being free does not tell that: it is also free when ``latest`` was rolled back, when it
+        and its followers expired, and in a new table under the same name.
+        """
+        found = self._store.snapshots.latest() if latest is None else self._store.snapshots.find(latest.id)
+        if latest is None or found != latest:
+            self._store.schema()
+        return found == latest
+
+    def _done_before(self, after: int) -> Snapshot | None:
+        """A commit with an identifier of its own (a streaming batch) is made once, however often it is asked for."""
+        request = self._request
+        if request.identifier == BATCH_IDENTIFIER:
+            return None
+        return find_committed(self._store, request.user, request.identifier, request.kind, after=after)
+
+    # -------------------------------------------------------------------------------------------------- checks
+
+    def _check(self, latest: Snapshot | None, metas: list[ManifestMeta], change: Change) -> None:
+        delta = change.entries
+        conflicts.check_delta(delta)
+        if latest is None or not len(delta):
+            conflicts.check_total_buckets(NO_ENTRIES, delta)
+            return
+        overwrites = self._request.kind is CommitKind.OVERWRITE  # planned on this very snapshot, so nothing can be gone
+        needs_live = change.has_deletes and not overwrites and latest.id != self._request.planned_on
+        if not needs_live and (overwrites or _same_total_buckets(metas, delta)):
+            return
+        live = live_entries(self._store, latest, pc.unique(delta["partition"].combine_chunks()))
+        if not overwrites:
+            conflicts.check_total_buckets(live, delta)
+        if change.has_deletes:
+            conflicts.check_deletes(live, delta)
+            if self._request.kind is CommitKind.COMPACT:
+                conflicts.check_dropped_deletes(live, delta)
+            self._check_index(latest, live, change)
+        keys = [self._schema.field(name).type for name in self._schema.trimmed_primary_key]
+        conflicts.check_levels(live, delta, keys)
+
+    def _check_index(self, latest: Snapshot, live: pa.Table, change: Change) -> None:
+        index = self._store.manifests.read_index(latest.index_manifest)
+        conflicts.check_vectors(index, change.index, change.entries)
+        conflicts.check_marked_files(live, change.entries, change.index)
+        if _is_bucketed(self._schema):
+            conflicts.check_replaced_vectors(index, change.index)
+
+    # ------------------------------------------------------------------------------------------------- writing
+
+    def _write_delta(self, change: Change) -> _Delta:
+        left_over = tuple(self._writer.written)
+        name, size = self._writer.write_list(self._writer.write_entries(change.entries))
+        changelog: tuple[str, int] | None = None
+        if len(change.changelog):
+            changelog = self._writer.write_list(self._writer.write_entries(change.changelog))
+        paths = tuple(path for path in self._writer.written if path not in left_over)
+        return _Delta(change, name, size, changelog, paths)
+
+    def _base(self, latest: Snapshot | None, metas: list[ManifestMeta]) -> list[ManifestMeta]:
+        """The metas of the new base list, merged where it is time for that; a lost race does not merge a second time."""
+        if self._merge is not None:
+            again = manifest_merge.replaced(metas, self._merge.merged)
+            if again is not None:
+                return again
+            if self._request.merge is None:  # whoever was faster merged as well
+                self._merge = _Merge(manifest_merge.Merged(metas), ())
+                return metas
+        elif self._request.merge is None and self._options.get("manifest.compaction.mode") != "AUTO":
+            return metas
+        left_over = tuple(self._writer.written)
+        try:
+            merged = self._run_merge(latest, metas)
+        except CorruptError as error:
+            if self._request.merge is not None:
+                raise
+            _LOG.warning("manifests of %s were not merged: %s", self._store.name, error)
+            return metas
+        paths = tuple(path for path in self._writer.written if path not in left_over)
+        self._merge = _Merge(merged, paths) if merged.changed else None  # one of an earlier attempt is void
+        return merged.metas
+
+    def _run_merge(self, latest: Snapshot | None, metas: list[ManifestMeta]) -> manifest_merge.Merged:
+        if self._request.merge is not None:
+            return self._request.merge(self._writer, metas)
+        policy = manifest_merge.MergePolicy.of(self._options)
+        since = commits_since_merge(latest)
+        return manifest_merge.merge_tail(self._store.manifests, self._writer, metas, policy, since=since)
+
+    def _snapshot(
+        self, latest: Snapshot | None, metas: list[ManifestMeta], delta: _Delta, kind: CommitKind
+    ) -> Snapshot:
+        request = self._request
+        base, base_size = self._writer.write_list(metas)
+        records = _record_count(delta.change.entries)
+        schema = self._store.schema()
+        changelog_name, changelog_size = delta.changelog or (None, None)
+        return Snapshot(
+            id=FIRST_SNAPSHOT_ID if latest is None else latest.id + 1,
+            uuid=str(uuid.uuid4()),
+            schema_id=schema.id,
+            base_manifest_list=base,
+            base_manifest_list_size=base_size,
+            delta_manifest_list=delta.name,
+            delta_manifest_list_size=delta.size,
+            changelog_manifest_list=changelog_name,
+            changelog_manifest_list_size=changelog_size,
+            changelog_record_count=_record_count(delta.change.changelog) if delta.changelog else None,
+            index_manifest=self._index_manifest(latest, delta.change, schema),
+            commit_user=request.user,
+            commit_identifier=request.identifier,
+            commit_kind=kind,
+            time_millis=time.time_ns() // 1_000_000,
+            total_record_count=(0 if latest is None else latest.total_record_count) + records,
+            delta_record_count=records,
+            watermark=_largest(request.watermark, None if latest is None else latest.watermark),
+            statistics=request.statistics or _inherited_statistics(latest, schema),
+            properties={**self._facts(latest, metas, delta), **request.properties},
+            next_row_id=0 if latest is None or latest.next_row_id is None else latest.next_row_id,
+            operation=request.operation,
+            writer_version=f"lakebed-{VERSION}",
+        )
+
+    def _facts(self, latest: Snapshot | None, base: list[ManifestMeta], delta: _Delta) -> dict[str, str]:
+        """What history wants to know of a commit, so that it need not open manifests for it."""
+        entries = delta.change.entries
+        is_add, sizes = entries["kind"].to_numpy() == ADD, entries["file_size"].to_numpy()
+        added, deleted = int(is_add.sum()), int((~is_add).sum())
+        added_bytes, deleted_bytes = int(sizes[is_add].sum()), int(sizes[~is_add].sum())
+        live = sum(meta.num_added_files - meta.num_deleted_files for meta in base) + added - deleted
+        new_id = FIRST_SNAPSHOT_ID if latest is None else latest.id + 1
+        before = "0" if latest is None else latest.properties.get(LIVE_BYTES)
+        merged = self._merge is not None and self._merge.merged.changed
+        facts = {
+            "lakebed.files-added": added,
+            "lakebed.files-deleted": deleted,
+            "lakebed.bytes-added": added_bytes,
+            "lakebed.bytes-deleted": deleted_bytes,
+            "lakebed.live-files": live,
+            "lakebed.commit-millis": round((time.monotonic() - self._started) * 1000),
+            MERGED_AT: new_id if merged or latest is None else _number(latest.properties.get(MERGED_AT), new_id),
+        }
+        if before is not None:  # another writer's snapshot does not say; the next full look at the table will
+            facts[LIVE_BYTES] = _number(before, 0) + added_bytes - deleted_bytes
+        if self._request.kind is CommitKind.COMPACT:
+            facts |= compactions.facts_of(entries, self._schema, live_files=live)
+        return {name: str(value) for name, value in facts.items()}
+
+    def _index_manifest(self, latest: Snapshot | None, change: Change, schema: TableSchema) -> str | None:
+        before = None if latest is None else latest.index_manifest
+        if not change.index:
+            return before
+        after = combine(self._store.manifests.read_index(before), change.index, bucketed=_is_bucketed(schema))
+        return self._writer.write_index(after) if after else None
+
+    def _create(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
+        """The moment of truth. After an unclear failure, look whether the snapshot is there and ours."""
+        try:
+            return self._publish(snapshot, latest)
+        except BaseException as error:
+            try:
+                found = self._store.snapshots.find(snapshot.id)
+            except LakebedError:
+                raise CommitOutcomeUnknownError(
+                    f"cannot tell whether snapshot {snapshot.id} of {self._store.name} was committed ({error}); "
+                    "nothing was deleted. Look at the table's latest snapshots before writing again"
+                ) from error
+            if found is not None and found.uuid == snapshot.uuid:
+                if isinstance(error, Exception):
+                    return True
+                raise CommitOutcomeUnknownError(
+                    f"interrupted, but snapshot {snapshot.id} of {self._store.name} was committed"
+                ) from error
+            raise
+
+    def _publish(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
+        made = self._store.snapshots.create(snapshot, lambda: self._is_still_latest(latest))
+        if made:
+            history_index.note(self._store, snapshot, latest)
+        return made
+
+    # ------------------------------------------------------------------------------------------------ retrying
+
+    def _wait(self, attempt: int, took: float) -> None:
+        """Sleep before the next attempt, about as long as the last one took.
+
+        Each lost race is another's commit, so nothing is gained by waiting longer and longer: whoever did, and needs longer
+        for an attempt than others, would never get through beside them.
+        """
+        options = self._options
+        limit = options.commit_max_retries if "commit.max-retries" in self._schema.options else None
+        timeout = options.commit_timeout
+        if limit is not None and attempt > limit:
+            raise CommitConflictError(
+                f"gave up after {attempt} attempts to commit to {self._store.name}: other commits were faster each time "
+                "and commit.max-retries is set on the table. Nothing was committed; try again or raise the option"
+            )
+        if timeout is not None and time.monotonic() - self._started > timeout:
+            raise CommitConflictError(
+                f"gave up committing to {self._store.name} after {timeout:g} s (commit.timeout): other commits were faster "
+                "each time. Nothing was committed; try again or raise the option"
+            )
+        longest = min(options.commit_min_retry_wait * 2 ** min(attempt, 20), options.commit_max_retry_wait)
+        longest = min(longest, max(options.commit_min_retry_wait, took))
+        time.sleep(random.uniform(0, longest))  # noqa: S311 - spreads competing writers, no secret
+
+
+@dataclass(frozen=True, slots=True)
+class _Delta:
+    """The delta of a change as it is on disk."""
+
+    change: Change
+    name: str
+    size: int
+    changelog: tuple[str, int] | None
+    paths: tuple[str, ...]
+
+
+class _NothingToMerge(Exception):  # noqa: N818 - no error
+    """A commit that is only about manifests found none to merge."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    """A merge of manifests that an attempt made, and the files that it wrote."""
+
+    merged: manifest_merge.Merged
+    paths: tuple[str, ...]
+
+
+def _number(text: str | None, default: int) -> int:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else default
+
+
+def _is_bucketed(schema: TableSchema) -> bool:
+    return bool(schema.primary_keys) or TableOptions(schema.options).bucket > 0
+
+
+def _inherited_statistics(latest: Snapshot | None, schema: TableSchema) -> str | None:
+    return latest.statistics if latest is not None and latest.schema_id == schema.id else None
+
+
+def _record_count(entries: pa.Table) -> int:
+    signed = pc.if_else(pc.equal(entries["kind"], ADD), entries["row_count"], pc.negate(entries["row_count"]))
+    return int(pc.sum(signed).as_py() or 0)
+
+
+def _same_total_buckets(metas: list[ManifestMeta], delta: pa.Table) -> bool:
+    """Whether the lists alone show that nobody changed the number of buckets."""
+    totals = pc.unique(delta["total_buckets"]).to_pylist()
+    if totals == [-1]:  # no fixed buckets: nothing to disagree about
+        return True
+    return len(totals) == 1 and all(meta.total_buckets == totals[0] for meta in metas)
+
+
+def _largest(first: int | None, second: int | None) -> int | None:
+    given = [value for value in (first, second) if value is not None and value != -(2**63)]
+    return max(given) if given else None

@@ -1,0 +1,164 @@
+"""What must hold between a commit's changes and the table it lands on. Pure checks over entries.
+
+Each check raises :class:`CommitConflictError` with what was found and what to do; none of them writes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import CommitConflictError, CorruptError
+from lakebed.format.binary_row import decode_rows
+from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
+from lakebed.format.manifest.manifest import ADD, DELETE, fold
+from lakebed.format.types.data_types import DataType
+from lakebed.metadata.plan.key_ranks import ranks_of
+
+
+def check_delta(delta: pa.Table) -> None:
+    """A commit may not add a file twice, nor add and delete the same file."""
+    names = delta["file_name"]
+    if pc.count_distinct(names).as_py() == len(names):
+        return
+    if len(_folded(delta)) != len(delta):
+        raise CommitConflictError("this commit adds and deletes the same file; commit the two in turn")
+
+
+def check_total_buckets(live: pa.Table, delta: pa.Table) -> None:
+    """Within a partition the number of buckets changes only by overwriting the partition."""
+    added = delta.filter(pc.equal(delta["kind"], ADD))
+    totals = pa.concat_tables([table.select(["partition", "total_buckets"]) for table in (live, added)])
+    ranges = totals.group_by("partition").aggregate([("total_buckets", "min"), ("total_buckets", "max")])
+    changed = ranges.filter(pc.not_equal(ranges["total_buckets_min"], ranges["total_buckets_max"]))
+    if len(changed):
+        first = changed.slice(0, 1).to_pylist()[0]
+        raise CommitConflictError(
+            f"a partition has files with {first['total_buckets_min']} and with {first['total_buckets_max']} buckets; "
+            "the number of buckets changes only by overwriting the whole partition"
+        )
+
+
+def check_deletes(live: pa.Table, delta: pa.Table) -> None:
+    """Every file that a commit deletes must still be live."""
+    left = _folded(pa.concat_tables([live, delta]))
+    unmatched = left.filter(pc.equal(left["kind"], DELETE))
+    if len(unmatched):
+        raise CommitConflictError(
+            f"{len(unmatched)} file(s) that this commit replaces are gone, {unmatched['file_name'][0]} among them: "
+            "another commit rewrote or deleted them meanwhile. Nothing was committed; read the table again and retry"
+        )
+
+
+def check_vectors(live: Sequence[IndexEntry], changes: Sequence[IndexEntry], delta: pa.Table) -> None:
+    """A file that goes may only have the deletion vector that this commit knows of, and so removes with it.
+
+    Else rows that another commit deleted meanwhile would live on in the file that takes its place.
+    """
+    removed = {change.file_name for change in changes if change.kind == DELETE}
+    files = delta.select(["kind", "partition", "file_name"])
+    names = {
+        kind: set(zip(part["partition"].to_pylist(), part["file_name"].to_pylist(), strict=True))
+        for kind, part in ((kind, files.filter(pc.equal(files["kind"], kind))) for kind in (ADD, DELETE))
+    }
+    gone = names[DELETE] - names[ADD]  # a file that only changes its level keeps its vector
+    for entry in live:
+        for vector in entry.vectors or ():
+            if (entry.partition, vector.file_name) in gone and entry.file_name not in removed:
+                raise CommitConflictError(
+                    f"another commit deleted rows of {vector.file_name}, which this commit replaces. "
+                    "Nothing was committed; read the table again and retry"
+                )
+
+
+def check_levels(live: pa.Table, delta: pa.Table, key_types: Sequence[DataType]) -> None:
+    """After the commit, the files of one level above 0 of a bucket must not overlap in key."""
+    after = _folded(pa.concat_tables([live, delta]))
+    sorted_levels = after.filter(pc.and_(pc.equal(after["kind"], ADD), pc.greater(after["level"], 0)))
+    if len(sorted_levels) < 2 or not key_types:
+        return
+    for rows in _by_level(sorted_levels):
+        files = sorted_levels.take(rows)
+        keys = pa.concat_arrays([files["min_key"].combine_chunks(), files["max_key"].combine_chunks()])
+        low, high = np.split(ranks_of(decode_rows(keys, key_types)), 2)
+        order = np.lexsort((high, low))
+        minimum, maximum = low[order], high[order]
+        clash = np.flatnonzero(maximum[:-1] >= minimum[1:])
+        if len(clash):
+            names = files["file_name"].take(order[clash[0] : clash[0] + 2]).to_pylist()
+            raise CommitConflictError(
+                f"files {names[0]} and {names[1]} of one level would overlap in key: another compaction wrote that level "
+                "meanwhile. Nothing was committed; compact again"
+            )
+
+
+def check_dropped_deletes(live: pa.Table, delta: pa.Table) -> None:
+    """A compaction that drops deletes must have seen every row that these are for.
+
+    A writer that began earlier may commit rows with lower sequence numbers after the compaction was planned. The deletes hide
+    them; without the deletes they would come back.
+    """
+    where = ["partition", "bucket"]
+    gone = delta.filter(pc.equal(delta["kind"], DELETE))
+    with_deletes = gone.filter(pc.greater(gone["delete_row_count"], 0))
+    if not len(with_deletes):
+        return
+    added = delta.filter(pc.equal(delta["kind"], ADD))
+    kept = added.group_by(where).aggregate([("delete_row_count", "sum")]).rename_columns([*where, "kept"])
+    counts = with_deletes.group_by(where).aggregate([("delete_row_count", "sum"), ("max_sequence_number", "max")])
+    counts = counts.rename_columns([*where, "had", "last"]).join(kept, where)
+    dropped = counts.filter(pc.greater(counts["had"], pc.fill_null(counts["kept"], 0)))
+    unseen = live.filter(
+        pc.and_(pc.equal(live["level"], 0), pc.invert(pc.is_in(live["file_name"], gone["file_name"].combine_chunks())))
+    )
+    hidden = unseen.select([*where, "file_name", "min_sequence_number"]).join(dropped, where, join_type="inner")
+    hidden = hidden.filter(pc.less_equal(hidden["min_sequence_number"], hidden["last"]))
+    if len(hidden):
+        raise CommitConflictError(
+            f"this compaction drops deletes that may be for rows of {hidden['file_name'][0]}, which another commit brought "
+            "meanwhile. Nothing was committed; compact again"
+        )
+
+
+def _folded(entries: pa.Table) -> pa.Table:
+    """Folded, where a file that comes twice is this commit's fault and not damage: what was live was folded before."""
+    try:
+        return fold(entries, partial=True, where="this commit")
+    except CorruptError as error:
+        raise CommitConflictError(f"{error}; nothing was committed") from None
+
+
+def check_replaced_vectors(live: Sequence[IndexEntry], changes: Sequence[IndexEntry]) -> None:
+    """Deletion vectors of a bucket are written whole: a commit may only replace those that it read, and so removes."""
+    removed = {change.file_name for change in changes if change.kind == DELETE}
+    written = {(c.partition, c.bucket) for c in changes if c.kind == ADD and c.index_type == DELETION_VECTORS}
+    for entry in live:
+        unknown = entry.index_type == DELETION_VECTORS and entry.file_name not in removed
+        if unknown and (entry.partition, entry.bucket) in written:
+            raise CommitConflictError(
+                f"the deletion vectors of bucket {entry.bucket} changed meanwhile: another compaction was faster. "
+                "Nothing was committed; compact again"
+            )
+
+
+def check_marked_files(live: pa.Table, delta: pa.Table, change: Sequence[IndexEntry]) -> None:
+    """A deletion vector is for a file of the table: a rewritten file's rows would come back."""
+    files = set(live["file_name"].to_pylist()) | set(
+        delta.filter(pc.equal(delta["kind"], ADD))["file_name"].to_pylist()
+    )
+    for entry in change:
+        for vector in entry.vectors or () if entry.kind == ADD else ():
+            if vector.file_name not in files:
+                raise CommitConflictError(
+                    f"file {vector.file_name}, of which rows were deleted, is gone: another commit rewrote it meanwhile. "
+                    "Nothing was committed; try again"
+                )
+
+
+def _by_level(entries: pa.Table) -> list[pa.Array]:
+    keyed = entries.select(["partition", "bucket", "level"]).append_column("row", pa.array(np.arange(len(entries))))
+    groups = keyed.group_by(["partition", "bucket", "level"]).aggregate([("row", "list")])
+    return [rows.values for rows in groups["row_list"] if len(rows) > 1]

@@ -1,0 +1,231 @@
+"""Compactions as processes: what each COMPACT snapshot read and wrote, when it began and how long it took.
+
+Our commits note that in the snapshot's properties (:func:`facts_of`, :func:`begin`), so a page of compactions opens nothing
+but its snapshots. For snapshots of other writers, and only for those on the page, it is read from the delta manifests.
+
+A compaction is FULL if nothing that it could have merged is left beside its output: in a primary-key table all its output is
+on the highest level, an append table consists of its output alone. One that changes no data files, only how they are listed,
+is of kind MANIFESTS; any other is MINOR. A file that only changes its level counts as read and written.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import NotFoundError
+from lakebed.format.manifest.manifest import ADD
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.history.pages import HistoryPage, Source, find_page
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+
+_STARTED: Final = "lakebed.started-millis"
+_KIND: Final = "lakebed.compaction"
+_COMMIT_MILLIS: Final = "lakebed.commit-millis"
+_COUNTS: Final = {
+    "input_files": "lakebed.files-deleted",
+    "input_bytes": "lakebed.bytes-deleted",
+    "input_rows": "lakebed.rows-deleted",
+    "output_files": "lakebed.files-added",
+    "output_bytes": "lakebed.bytes-added",
+    "output_rows": "lakebed.rows-added",
+    "partitions": "lakebed.partitions",
+    "buckets": "lakebed.buckets",
+}
+_QUARTER_HOUR_MILLIS: Final = 900_000
+
+
+class CompactionKind(StrEnum):
+    """How much a compaction merged."""
+
+    FULL = "FULL"
+    MINOR = "MINOR"
+    MANIFESTS = "MANIFESTS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """One compaction. ``partitions`` and ``buckets`` are how many it touched; rows are those of files, before merging.
+
+    ``from_facts`` tells whether the snapshot itself says all this, or its delta manifests had to be opened.
+    """
+
+    snapshot: Snapshot
+    kind: CompactionKind
+    started_millis: int
+    finished_millis: int
+    input_files: int
+    input_bytes: int
+    input_rows: int
+    output_files: int
+    output_bytes: int
+    output_rows: int
+    partitions: int
+    buckets: int
+    from_facts: bool
+
+    @property
+    def duration_millis(self) -> int:
+        """How long it took; never negative, whatever the clocks said."""
+        return self.finished_millis - self.started_millis
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPage:
+    """Some compactions of a branch, newest first; the rest as in :class:`lakebed.HistoryPage`."""
+
+    compactions: tuple[Compaction, ...]
+    next_cursor: str | None
+    total: int | None
+    scanned: int
+    source: Source
+
+    def __iter__(self) -> Iterator[Compaction]:
+        return iter(self.compactions)
+
+    def __len__(self) -> int:
+        return len(self.compactions)
+
+
+# ---------------------------------------------------------------------------------------------------------- writing
+
+
+def begin() -> dict[str, str]:
+    """What a compaction that begins now gives its commit as properties."""
+    return {_STARTED: str(time.time_ns() // 1_000_000)}
+
+
+def facts_of(entries: pa.Table, schema: TableSchema, *, live_files: int) -> dict[str, Any]:
+    """What a commit notes of a compaction with these entries, after which there are so many live files."""
+    added = entries.filter(pc.equal(entries["kind"], ADD))
+    rows_added, rows = (int(pc.sum(table["row_count"]).as_py() or 0) for table in (added, entries))
+    touched = entries.select(["partition", "bucket"]).group_by(["partition", "bucket"]).aggregate([])
+    return {
+        _KIND: str(_kind(entries, added, schema, live_files)),
+        _COUNTS["input_rows"]: rows - rows_added,
+        _COUNTS["output_rows"]: rows_added,
+        _COUNTS["partitions"]: len(pc.unique(touched["partition"])),
+        _COUNTS["buckets"]: len(touched),
+    }
+
+
+def _kind(entries: pa.Table, added: pa.Table, schema: TableSchema, live_files: int) -> CompactionKind:
+    if not len(entries):
+        return CompactionKind.MANIFESTS
+    if schema.primary_keys:
+        is_full = pc.all(pc.greater_equal(added["level"], _highest_level(schema)), min_count=0).as_py()
+    else:
+        is_full = len(added) == live_files
+    return CompactionKind.FULL if is_full else CompactionKind.MINOR
+
+
+def _highest_level(schema: TableSchema) -> int:
+    options = TableOptions(schema.options)
+    trigger = options.get("num-sorted-run.compaction-trigger")
+    levels = options.get("num-levels")
+    return max(2, levels if isinstance(levels, int) else (trigger if isinstance(trigger, int) else 5) + 1) - 1
+
+
+# ---------------------------------------------------------------------------------------------------------- reading
+
+
+def find_compactions(store: TableStore, **asked: Any) -> CompactionPage:
+    """One page of a branch's compactions; asked for like :func:`lakebed.metadata.history.pages.find_page`, but without a kind."""
+    page = find_page(store, kind=CommitKind.COMPACT, **asked)
+    described = (_described(store, snapshot) for snapshot in page)
+    found = tuple(compaction for compaction in described if compaction is not None)
+    return CompactionPage(found, page.next_cursor, _left(page, len(found)), page.scanned, page.source)
+
+
+def _left(page: HistoryPage, shown: int) -> int | None:
+    return None if page.total is None else page.total - len(page) + shown
+
+
+def _described(store: TableStore, snapshot: Snapshot) -> Compaction | None:
+    """The compaction that made a snapshot; ``None`` if the snapshot expired since the page was made."""
+    known = _from_facts(snapshot)
+    if known is not None:
+        return known
+    try:
+        return _from_manifests(store, snapshot)
+    except NotFoundError:
+        if store.snapshots.find(snapshot.id) == snapshot:
+            raise
+        return None
+
+
+def _from_facts(snapshot: Snapshot) -> Compaction | None:
+    properties = snapshot.properties
+    counts = {name: _number(properties.get(key)) for name, key in _COUNTS.items()}
+    known = {name: count for name, count in counts.items() if count is not None}
+    started = _started(properties, snapshot)
+    if len(known) < len(_COUNTS) or started is None or properties.get(_KIND) not in set(CompactionKind):
+        return None
+    return _compaction(snapshot, CompactionKind(properties[_KIND]), started, known, from_facts=True)
+
+
+def _started(properties: Mapping[str, str], snapshot: Snapshot) -> int | None:
+    started, took = _number(properties.get(_STARTED)), _number(properties.get(_COMMIT_MILLIS))
+    if started is None and took is not None and properties.get(_KIND) == CompactionKind.MANIFESTS:
+        return snapshot.time_millis - took  # it is nothing but a commit
+    return started
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None
+
+
+def _from_manifests(store: TableStore, snapshot: Snapshot) -> Compaction:
+    metas = store.manifests.read_list(snapshot.delta_manifest_list)
+    entries = store.manifests.read_entries(metas)
+    schema = store.schemas.get(snapshot.schema_id)
+    is_add = pc.equal(entries["kind"], ADD)
+    added, deleted = entries.filter(is_add), entries.filter(pc.invert(is_add))
+    live = 0
+    if not schema.primary_keys:
+        base = store.manifests.read_list(snapshot.base_manifest_list)
+        live = sum(meta.num_added_files - meta.num_deleted_files for meta in [*base, *metas])
+    facts = facts_of(entries, schema, live_files=live)
+    counts = {name: facts[key] for name, key in _COUNTS.items() if key in facts}
+    counts |= {"input_files": len(deleted), "output_files": len(added)}
+    counts["input_bytes"], counts["output_bytes"] = (
+        int(pc.sum(files["file_size"]).as_py() or 0) for files in (deleted, added)
+    )
+    started = _first_written(added, deleted, snapshot)
+    return _compaction(snapshot, CompactionKind(facts[_KIND]), started, counts, from_facts=False)
+
+
+def _first_written(added: pa.Table, deleted: pa.Table, snapshot: Snapshot) -> int:
+    """When the first file was written that the compaction did not find; nothing else tells when it began.
+
+    Files tell the time on the clock of their writer, whose zone nobody knows. Zones differ by quarters of an hour, and a
+    commit follows its last file closely, so the quarters between the two are the zone.
+    """
+    fresh = added.filter(pc.invert(pc.is_in(added["file_name"], value_set=deleted["file_name"].combine_chunks())))
+    bounds = pc.min_max(fresh["creation_time"].cast(pa.int64())).as_py()
+    if bounds["min"] is None:
+        return snapshot.time_millis
+    zone: int = round((snapshot.time_millis - bounds["max"]) / _QUARTER_HOUR_MILLIS) * _QUARTER_HOUR_MILLIS
+    return int(bounds["min"]) + zone
+
+
+def _compaction(
+    snapshot: Snapshot, kind: CompactionKind, started: int, counts: Mapping[str, int], *, from_facts: bool
+) -> Compaction:
+    finished = snapshot.time_millis
+    return Compaction(
+        snapshot=snapshot,
+        kind=kind,
+        started_millis=min(started, finished),
+        finished_millis=finished,
+        from_facts=from_facts,
+        **counts,
+    )

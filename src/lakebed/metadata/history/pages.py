@@ -1,0 +1,375 @@
+"""Pages of a branch's history, newest first: which snapshots, how many there are in all, where the next page begins.
+
+What it promises:
+
+* Every snapshot on a page was read from its own file for that page, and satisfies what was asked for.
+* By offset and by cursor the rows are the same. A cursor names the last snapshot of its page: going on from it repeats and
+  skips nothing, whatever others commit meanwhile (ids above it) or expire (ids that are gone).
+* Without a filter a page opens the snapshots that it shows. With one, it also needs to know the others: the history index
+  (:mod:`lakebed.metadata.history.history_index`) tells, its last snapshot is opened to see that the index is of this history, and
+  snapshots that the index lacks are opened once and added to it.
+* Where the index cannot be written, windows of snapshots are opened from the newest on (or from the cursor), each twice as
+  large as the one before, until the page is full. The total is then not known (``None``), unless all were seen, and the page
+  after the last may be found to be empty. This process remembers what it saw.
+* A total is exact at the moment of the page.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import OptionError, unknown_name
+from lakebed.format.history_index import (
+    UNKNOWN,
+    chains,
+    check_of,
+    decode_rows,
+    encode_line,
+    last_by_id,
+    quoted,
+)
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.format.times import moment_millis
+from lakebed.metadata.history.history_index import I64, HistoryIndex, index_of
+from lakebed.metadata.store import TableStore
+
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Moment: TypeAlias = int | str | dt.datetime | dt.timedelta
+
+_TRIES: Final = 4
+_FIRST_WINDOW: Final = 32
+_LARGEST_WINDOW: Final = 1024
+_REMEMBERED: Final = 4096
+_CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
+
+
+class Source(StrEnum):
+    """How the snapshots of a page were found."""
+
+    LISTING = "listing"
+    INDEX = "index"
+    SCAN = "scan"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """Some snapshots of a branch, newest first.
+
+    ``next_cursor`` asks for the next page, ``None`` if there is none. ``total`` counts all snapshots that were asked for,
+    on this page or not; ``None`` where that would take reading more of them. ``scanned`` is the number of snapshot files
+    that were opened; ``source`` tells how the page was found: by the names of snapshots alone (``listing``), by the index, or
+    by opening snapshots that the index does not know (``scan``).
+    """
+
+    snapshots: tuple[Snapshot, ...]
+    next_cursor: str | None
+    total: int | None
+    scanned: int
+    source: Source
+
+    def __iter__(self) -> Iterator[Snapshot]:
+        return iter(self.snapshots)
+
+    def __len__(self) -> int:
+        return len(self.snapshots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which snapshots are asked for, and which part of them."""
+
+    kind: CommitKind | None
+    user: str | None
+    since: int | None
+    until: int | None
+    limit: int
+    offset: int
+    before: int | None
+    fingerprint: str
+
+    @property
+    def is_all(self) -> bool:
+        return self.kind is None and self.user is None and self.since is None and self.until is None
+
+    def mask(self, rows: pa.Table) -> Mask:
+        """Which rows of the index are asked for."""
+        times = rows["time_millis"].to_numpy()
+        mask = np.ones(len(rows), np.bool_)
+        if self.since is not None:
+            mask &= times >= self.since
+        if self.until is not None:
+            mask &= times <= self.until
+        if self.kind is not None:
+            mask &= np.asarray(pc.equal(rows["commit_kind"], str(self.kind)))
+        if self.user is not None:
+            mask &= np.asarray(pc.equal(rows["quoted_user"], quoted(self.user)))
+        return mask
+
+    def matches(self, snapshot: Snapshot) -> bool:
+        return (
+            self.kind in {None, snapshot.commit_kind}
+            and self.user in {None, snapshot.commit_user}
+            and (self.since is None or snapshot.time_millis >= self.since)
+            and (self.until is None or snapshot.time_millis <= self.until)
+        )
+
+    def cursor_after(self, snapshot_id: int) -> str:
+        return f"{snapshot_id}-{self.fingerprint}"
+
+
+def find_page(
+    store: TableStore,
+    *,
+    kind: CommitKind | str | None = None,
+    limit: int = 25,
+    cursor: str | None = None,
+    offset: int = 0,
+    user: str | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
+) -> HistoryPage:
+    """One page of a branch's history, filtered by kind of commit, commit user and commit time (both ends included)."""
+    asked = _kind(kind)
+    fingerprint = f"{zlib.crc32(repr((store.paths.branch, asked, user, since, until)).encode(errors='replace')):08x}"
+    if user is not None and not isinstance(user, str):
+        raise OptionError(f"user must be the text of a commit user, not {user!r}")
+    now = time.time_ns() // 1_000_000
+    wanted = Wanted(
+        kind=asked,
+        user=user,
+        since=None if since is None else moment_millis(since, now_millis=now, what="since"),
+        until=None if until is None else moment_millis(until, now_millis=now, what="until"),
+        limit=_number("limit", limit, least=1),
+        offset=_number("offset", offset, least=0),
+        before=_before(cursor, offset, fingerprint),
+        fingerprint=fingerprint,
+    )
+    return _Search(store, index_of(store), wanted).page()
+
+
+def _kind(kind: CommitKind | str | None) -> CommitKind | None:
+    if kind is None:
+        return None
+    text = str(kind).upper()
+    if text not in set(CommitKind):
+        raise OptionError(unknown_name("kind of commit", text, map(str, CommitKind)))
+    return CommitKind(text)
+
+
+def _number(name: str, value: object, *, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**62:
+        raise OptionError(f"{name} is {value!r}; it must be a whole number from {least} on")
+    return value
+
+
+def _before(cursor: str | None, offset: int, fingerprint: str) -> int | None:
+    """The id that the snapshots of the page must be below."""
+    if cursor is None:
+        return None
+    if offset:
+        raise OptionError("a page is asked for by cursor or by offset; leave out one of them")
+    found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
+    if found is None:
+        raise OptionError(
+            f"{cursor!r} is not a cursor; take next_cursor of the page before, or none for the first page"
+        )
+    if found[2] != fingerprint:
+        raise OptionError("the cursor belongs to a page of another branch or with other filters; begin without one")
+    return int(found[1])
+
+
+# ------------------------------------------------------------------------------------------------------- searching
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The snapshots that a page is to show, with what the index knows of each (if it was asked), and what lies behind."""
+
+    ids: I64
+    checks: I64 | None
+    total: int | None
+    has_more: bool
+    source: Source
+
+
+@dataclass
+class _Search:
+    """One page on its way."""
+
+    store: TableStore
+    index: HistoryIndex
+    wanted: Wanted
+    scanned: int = 0
+    _read: dict[int, Snapshot] = field(default_factory=dict)
+
+    def page(self) -> HistoryPage:
+        """Choose snapshots and read them; where the files say something else, choose again."""
+        for attempt in range(_TRIES):
+            with self.index.lock:
+                chosen = self._choose()
+            shown, gone, wrong = self._opened(chosen)
+            if not gone and not wrong:
+                break
+            self._read.clear()
+            with self.index.lock:
+                self.index.missed(gone)
+                if wrong and attempt:  # not just a rollback meanwhile
+                    self.index.discard(self.store)
+        more = chosen.has_more and len(chosen.ids) > 0
+        return HistoryPage(
+            snapshots=tuple(shown),
+            next_cursor=self.wanted.cursor_after(int(chosen.ids[-1])) if more else None,
+            total=None if chosen.total is None else chosen.total - len(chosen.ids) + len(shown),
+            scanned=self.scanned,
+            source=chosen.source,
+        )
+
+    def _opened(self, chosen: _Chosen) -> tuple[list[Snapshot], set[int], bool]:
+        """The snapshots as their files have them; which are gone; whether one is not what the index says."""
+        ids: list[int] = chosen.ids.tolist()
+        found = self._files(ids)
+        there = [found[number] for number in ids if number in found]
+        checks = {} if chosen.checks is None else dict(zip(ids, chosen.checks.tolist(), strict=True))
+        right = [one for one in there if checks.get(one.id) in {None, check_of(one)} and self.wanted.matches(one)]
+        return right, set(ids).difference(found), len(right) < len(there)
+
+    def _files(self, ids: Sequence[int]) -> dict[int, Snapshot]:
+        """Snapshots by id, as far as they are there; each is opened once."""
+        fresh = [number for number in ids if number not in self._read]
+        self.scanned += len(fresh)
+        found = {one.id: one for one in self.store.snapshots.read_many(fresh)}
+        found |= {number: self._read[number] for number in ids if number in self._read}
+        if len(self._read) < _REMEMBERED:
+            self._read |= {number: one for number, one in found.items() if self.wanted.matches(one)}
+        return found
+
+    def _choose(self) -> _Chosen:
+        ids = self.index.existing(self.store)
+        if self.wanted.is_all:
+            return self._slice(ids, None, total=len(ids), left=ids[:0], source=Source.LISTING)
+        rows = self._verified(self.index.rows(self.store, ids))
+        known = rows["id"].to_numpy()
+        missing = ids[:0] if len(known) == len(ids) else np.setdiff1d(ids, known, assume_unique=True)
+        source = Source.SCAN if len(missing) else Source.INDEX
+        rows, left = self._filled(rows, missing)
+        mask = self.wanted.mask(rows)
+        matching, checks = rows["id"].to_numpy()[mask], rows["check"].to_numpy()[mask]
+        total = None if len(left) else len(matching)
+        return self._slice(matching, checks, total=total, left=left, source=source)
+
+    def _slice(self, ids: I64, checks: I64 | None, *, total: int | None, left: I64, source: Source) -> _Chosen:
+        """The page out of all matching ids, ascending; ``left`` are ids of which nothing is known."""
+        wanted = self.wanted
+        end = len(ids) if wanted.before is None else int(np.searchsorted(ids, wanted.before))
+        stop = max(0, end - wanted.offset)
+        start = max(0, stop - wanted.limit)
+        chosen = ids[start:stop][::-1]
+        lowest = int(chosen[-1]) if len(chosen) else wanted.before
+        more = start > 0 or bool(lowest is not None and (left < lowest).any())
+        return _Chosen(chosen, None if checks is None else checks[start:stop][::-1], total, more, source)
+
+    # --------------------------------------------------------------------------------------------------- the index
+
+    def _verified(self, rows: pa.Table) -> pa.Table:
+        """The rows that are about the snapshots under their ids now; others were rolled back."""
+        ids, checks = rows["id"].to_numpy(), rows["check"].to_numpy()
+
+        def holds(place: int) -> bool:
+            number = int(ids[place])
+            found = self._files([number]).get(number)
+            return found is not None and check_of(found) == int(checks[place])
+
+        right = np.ones(len(ids), np.bool_)
+        for start, end in zip(*(places.tolist() for places in chains(rows)), strict=True):
+            if not holds(end):
+                right[_first_wrong(start, end, holds) : end + 1] = False
+        return rows if right.all() else rows.filter(pa.array(right))
+
+    def _filled(self, rows: pa.Table, missing: I64) -> tuple[pa.Table, I64]:
+        """Rows with those of snapshots that the index lacks; and the ids that were left alone, as the page is full."""
+        if not len(missing):
+            return rows, missing
+        before, can_write = self.wanted.before, self.index.can_write(self.store, int(missing[-1]))
+        first = missing if can_write or before is None else missing[missing < before]
+        order = first[::-1]
+        tables, descending = [rows], _Descending(rows)
+        window, place = max(_FIRST_WINDOW, min(self.wanted.limit, _LARGEST_WINDOW)), 0
+        while place < len(order) and (can_write or not self._is_full(tables, order[place:])):
+            asked: list[int] = order[place : place + window].tolist()
+            found = self._consistent(asked)
+            self.index.missed(set(asked).difference(one.id for one in found))
+            place, window = place + window, min(2 * window, _LARGEST_WINDOW)
+            tables.append(descending.rows_of(found, is_last=place >= len(order)))
+            self.index.add(self.store, tables[-1])
+        tables.append(
+            descending.rows_of([], is_last=True)
+        )  # what still waits is not kept, as it belongs to no chain yet
+        return last_by_id(pa.concat_tables(tables)), np.concatenate([order[place:], missing[len(first) :]])
+
+    def _consistent(self, ids: Sequence[int]) -> list[Snapshot]:
+        """Snapshots that were there together, as nobody rolled back while they were read: the first is still the same."""
+        path, stamp = self.store.paths.snapshot(ids[0]), self.store.storage.stamp
+        for _ in range(_TRIES):
+            seen = stamp(path)
+            found = self._files(ids)
+            if stamp(path) == seen:
+                break
+            for number in ids:
+                self._read.pop(number, None)
+        return sorted(found.values(), key=lambda snapshot: snapshot.id)
+
+    def _is_full(self, tables: Sequence[pa.Table], left: I64) -> bool:
+        """Whether the page is known: there are enough matches above the first id of which nothing is known."""
+        top = 2**63 - 1 if self.wanted.before is None else self.wanted.before
+        matching = [rows["id"].to_numpy()[self.wanted.mask(rows)] for rows in tables]
+        count = sum(int(np.count_nonzero((ids > left[0]) & (ids < top))) for ids in matching)
+        return count >= self.wanted.offset + self.wanted.limit
+
+
+def _first_wrong(start: int, end: int, holds: Callable[[int], bool]) -> int:
+    """The first place from ``start`` to ``end`` that does not hold: all after it do not either, and ``end`` does not."""
+    right, wrong = start - 1, end
+    while wrong - right > 1:
+        middle = (right + wrong) // 2
+        right, wrong = (middle, wrong) if holds(middle) else (right, middle)
+    return wrong
+
+
+@dataclass
+class _Descending:
+    """Makes rows of snapshots that come from the newest down, each with the check of the one before it.
+
+    The lowest snapshot of a call waits until the one before it is known: by the next call, or as a row that was there before.
+    """
+
+    known: pa.Table
+    _waiting: Snapshot | None = None
+
+    def rows_of(self, snapshots: Sequence[Snapshot], *, is_last: bool) -> pa.Table:
+        """Rows of these snapshots, given ascending, and of the one that waited."""
+        run = [*snapshots, *([] if self._waiting is None else [self._waiting])]
+        self._waiting = None
+        checks = {one.id: check_of(one) for one in run}
+        if run:
+            checks.setdefault(run[0].id - 1, self._known_check(run[0].id - 1))
+            if not is_last and checks[run[0].id - 1] == UNKNOWN:
+                self._waiting, run = run[0], run[1:]
+        lines = [encode_line(one, checks.get(one.id - 1) or self._known_check(one.id - 1)) for one in run]
+        return decode_rows(b"".join(lines), where="memory")[0]
+
+    def _known_check(self, snapshot_id: int) -> int:
+        ids = self.known["id"].to_numpy()
+        place = int(np.searchsorted(ids, snapshot_id))
+        return int(self.known["check"][place].as_py()) if place < len(ids) and ids[place] == snapshot_id else UNKNOWN

@@ -1,0 +1,1 @@
+"""Which files a read, a write or a compaction has to open."""

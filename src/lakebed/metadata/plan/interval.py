@@ -1,0 +1,316 @@
+"""Which snapshots an incremental read is about: the changes after one point of a table's history, up to another.
+
+A point is the id of a snapshot (0: before the first), a tag, or a moment. Where snapshots are gone their long-lived
+changelogs are read. Snapshots that are needed and gone are named in the error; nothing is left out in silence. The options and what they mean are Paimon's: two tags are compared as states
+(``diff``) unless told otherwise, else the changelog is read where the table writes one, else the files that commits added.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from lakebed.errors import NotFoundError, OptionError
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, CommitKind, Snapshot
+from lakebed.format.times import moment_millis
+from lakebed.metadata.changelogs import changelog_ids, find_changelog
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+
+_BETWEEN: Final = "incremental-between"
+_BETWEEN_TIMES: Final = "incremental-between-timestamp"
+_TO_AUTO_TAG: Final = "incremental-to-auto-tag"
+INCREMENTAL_OPTIONS: Final = (_BETWEEN, _BETWEEN_TIMES, _TO_AUTO_TAG)
+
+_BEFORE_ALL: Final = FIRST_SNAPSHOT_ID - 1
+# How automatic tags are named, by period and formatter.
+_DAILY: Final = {"with_dashes": "%Y-%m-%d"}
+_HOURLY: Final = {"with_dashes": "%Y-%m-%d %H", "without_dashes": "%Y%m%d %H"}
+
+
+class Mode(StrEnum):
+    """What an incremental read looks at."""
+
+    AUTO = "auto"
+    DELTA = "delta"
+    CHANGELOG = "changelog"
+    DIFF = "diff"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The changes after snapshot ``after`` up to ``end`` (``None``: the table has no snapshot yet).
+
+    ``start`` is the state before, for ``diff`` only; ``None`` there means that nothing was there before.
+    """
+
+    after: int
+    end: Snapshot | None
+    mode: Mode
+    start: Snapshot | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self.end is None or self.after == self.end.id
+
+    def snapshots(self, store: TableStore) -> list[Snapshot]:
+        """Every snapshot whose changes are asked for; long-lived changelogs stand in for those that expired."""
+        if self.end is None or self.is_empty:
+            return []
+        return changes_between(store, self.after + 1, self.end.id, self.mode)
+
+    def __str__(self) -> str:
+        if self.end is None or self.is_empty:
+            return f"changes after snapshot {self.after}: none"
+        if self.mode is Mode.DIFF:
+            return f"rows of snapshot {self.end.id} that snapshot {self.after} did not have (diff)"
+        return f"changes of {_span(range(self.after + 1, self.end.id + 1))} ({self.mode})"
+
+
+def changes_between(store: TableStore, first: int, last: int, mode: Mode) -> list[Snapshot]:
+    """The snapshots or long-lived changelogs of these ids, both included, ascending; an error if one has no changes left."""
+    ids = range(first, last + 1)
+    found = {snapshot.id: snapshot for snapshot in store.snapshots.read_many(list(ids))}
+    for number in [number for number in ids if number not in found]:
+        changelog = find_changelog(store, number)
+        if changelog is not None and _keeps_changes(store, changelog, mode):
+            found[number] = changelog
+    gone = [number for number in ids if number not in found]
+    if gone:
+        raise NotFoundError(_expired(store, gone, mode))
+    return [found[number] for number in ids]
+
+
+def _keeps_changes(store: TableStore, changelog: Snapshot, mode: Mode) -> bool:
+    """Whether what a mode reads was kept: files of the delta are, unless the table writes changelogs."""
+    if mode is Mode.CHANGELOG or changelog.commit_kind is not CommitKind.APPEND:
+        return True
+    return store.storage.exists(store.paths.manifest(changelog.delta_manifest_list))
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """One end of an interval; a tag brings its snapshot, which may have expired."""
+
+    id: int
+    snapshot: Snapshot | None = None
+    is_tag: bool = False
+
+
+def find_interval(store: TableStore, since: Any, until: Any, mode: str) -> Interval:
+    """The interval from ``since`` (not included) to ``until`` (included; ``None``: the latest snapshot)."""
+    asked = _mode(mode)
+    if since is None:
+        raise OptionError(
+            "an incremental read needs since=: a snapshot id (0: from the beginning), a tag or a datetime"
+        )
+    if isinstance(since, dt.datetime) and isinstance(until, dt.datetime) and _millis(since) > _millis(until):
+        raise OptionError(f"since={since} is later than until={until}; give the earlier moment first")
+    first, last = _point(store, since, "since"), _last_point(store, until)
+    if asked is Mode.AUTO:
+        asked = Mode.DIFF if first.is_tag and last.is_tag else _auto(store)
+    return _between(store, first, last, asked)
+
+
+def interval_of_options(store: TableStore, options: TableOptions) -> Interval | None:
+    """The interval that a table's options ask for, if they do."""
+    given = [name for name in INCREMENTAL_OPTIONS if options.get(name)]
+    if not given:
+        return None
+    if len(given) > 1:
+        raise OptionError(f"options {' and '.join(map(repr, given))} of table {store.name} exclude each other")
+    mode = _mode(str(options.get("incremental-between-scan-mode")))
+    text = str(options.get(given[0]))
+    if given[0] == _TO_AUTO_TAG:
+        return _to_auto_tag(store, text, options)
+    ends = text.split(",")
+    if len(ends) != 2 or not all(end.strip() for end in ends):
+        raise OptionError(f"option {given[0]!r} must be of the form start,end, not {text!r}")
+    start, end = ends[0].strip(), ends[1].strip()
+    if given[0] == _BETWEEN_TIMES:
+        return find_interval(store, _moment(start), _moment(end), mode)
+    first, last = _point(store, start, _BETWEEN), _point(store, end, _BETWEEN)
+    if first.is_tag and last.is_tag and not options.get("incremental-between-tag-to-snapshot"):
+        mode = Mode.DIFF
+    return _between(store, first, last, _auto(store) if mode is Mode.AUTO else mode)
+
+
+def _mode(text: str) -> Mode:
+    try:
+        return Mode(text)
+    except ValueError:
+        raise OptionError(f"mode must be one of {', '.join(Mode)}, not {text!r}") from None
+
+
+def _auto(store: TableStore) -> Mode:
+    return changes_mode(store.schema())
+
+
+def changes_mode(schema: TableSchema) -> Mode:
+    """Where a table's changes are told: in its changelog if it has one. Without a primary key none is ever written."""
+    has_none = not schema.primary_keys or TableOptions(schema.options).changelog_producer == "none"
+    return Mode.DELTA if has_none else Mode.CHANGELOG
+
+
+# ------------------------------------------------------------------------------------------------------------ points
+
+
+def _point(store: TableStore, value: Any, what: str) -> _Point:
+    if isinstance(value, dt.datetime):
+        return _at_moment(store, value)
+    if isinstance(value, str):
+        tagged = None if "\0" in value or "/" in value else store.snapshots.find_tag(value)
+        if tagged is not None:
+            return _Point(tagged.id, tagged, is_tag=True)
+        if not (value.isascii() and value.isdigit() and len(value) < 19):
+            names = ", ".join(store.snapshots.tags()) or "none"
+            raise NotFoundError(f"table {store.name} has no tag {value!r} ({what}); its tags: {names}")
+        return _Point(int(value))
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise OptionError(f"{what} must be a snapshot id, the name of a tag or a datetime, not {value!r}")
+    if value < _BEFORE_ALL:
+        raise OptionError(
+            f"{what} is {value}; snapshots count from {FIRST_SNAPSHOT_ID}, and 0 means from the beginning"
+        )
+    return _Point(value)
+
+
+def _last_point(store: TableStore, until: Any) -> _Point:
+    if until is not None:
+        return _point(store, until, "until")
+    latest = store.snapshots.latest()
+    return _Point(_BEFORE_ALL) if latest is None else _Point(latest.id, latest)
+
+
+def _at_moment(store: TableStore, moment: dt.datetime) -> _Point:
+    found = store.snapshots.at(_millis(moment))
+    if found is not None:
+        return _Point(found.id, found)
+    earliest = store.snapshots.earliest_id()
+    if earliest is not None and earliest > FIRST_SNAPSHOT_ID:
+        known = changelog_ids(store)
+        for number in reversed(known):  # commit times need not ascend, so the first hit from the end is the answer
+            changelog = find_changelog(store, number)
+            if changelog is not None and changelog.time_millis <= _millis(moment):
+                return _Point(number)
+        earliest = min((*known, earliest))
+        if earliest == FIRST_SNAPSHOT_ID:
+            return _Point(_BEFORE_ALL)
+        gone = _span(range(FIRST_SNAPSHOT_ID, earliest))
+        raise NotFoundError(
+            f"nobody knows what table {store.name} held at {moment}: {gone} expired. Give a time from snapshot {earliest} on"
+        )
+    return _Point(_BEFORE_ALL)
+
+
+def _millis(moment: dt.datetime) -> int:
+    return moment_millis(moment, now_millis=0, what="the moment")
+
+
+def _moment(text: str) -> dt.datetime:
+    """Epoch milliseconds or a local time as an option has it."""
+    try:
+        if text.isascii() and text.isdigit():
+            return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(milliseconds=int(text))
+        return dt.datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise OptionError(
+            f"option {_BETWEEN_TIMES!r} has {text!r}; give epoch milliseconds or a time such as 2025-01-31 12:00:00"
+        ) from None
+
+
+# --------------------------------------------------------------------------------------------------------- intervals
+
+
+def _between(store: TableStore, first: _Point, last: _Point, mode: Mode) -> Interval:
+    if first.id > last.id:
+        latest = store.snapshots.latest_id()
+        if not first.is_tag and (latest is None or first.id > latest):
+            raise _unknown(store, first.id, latest)
+        raise OptionError(
+            f"since is snapshot {first.id}, which comes after until, snapshot {last.id}; change them over"
+        )
+    if last.id == _BEFORE_ALL:
+        return Interval(_BEFORE_ALL, None, mode)
+    end = last.snapshot or store.snapshots.find(last.id)
+    if end is None and mode is not Mode.DIFF:
+        end = find_changelog(store, last.id)
+    if end is None:
+        raise _missing(store, first.id, last.id, mode)
+    if mode is not Mode.DIFF or first.id in {_BEFORE_ALL, last.id}:
+        return Interval(first.id, end, mode)
+    start = first.snapshot or store.snapshots.find(first.id)
+    if start is None:
+        raise NotFoundError(_expired(store, [first.id], mode))
+    return Interval(first.id, end, mode, start)
+
+
+def _missing(store: TableStore, first: int, last: int, mode: Mode) -> NotFoundError:
+    """Why there is no last snapshot: it never was, or it expired like those before it."""
+    latest = store.snapshots.latest_id()
+    if latest is None or last > latest:
+        return _unknown(store, last, latest)
+    gone = [last] if mode is Mode.DIFF or first == last else range(first + 1, last + 1)
+    return NotFoundError(_expired(store, gone, mode))
+
+
+def _unknown(store: TableStore, number: int, latest: int | None) -> NotFoundError:
+    there = "it has none yet" if latest is None else f"its latest is {latest}"
+    return NotFoundError(f"table {store.name} has no snapshot {number}; {there}")
+
+
+def _expired(store: TableStore, gone: Sequence[int], mode: Mode) -> str:
+    instead = "a snapshot or tag that is left" if mode is Mode.DIFF else "there on, or compare states with mode='diff'"
+    return (
+        f"{_span(gone)} expired, which this read of table {store.name} needs; the earliest one left is "
+        f"{store.snapshots.earliest_id()}. Read from {instead}"
+    )
+
+
+def _span(ids: Sequence[int]) -> str:
+    return f"snapshot {ids[0]}" if len(ids) == 1 else f"snapshots {ids[0]} to {ids[-1]}"
+
+
+# ---------------------------------------------------------------------------------------------------- automatic tags
+
+
+def _to_auto_tag(store: TableStore, name: str, options: TableOptions) -> Interval:
+    """From the automatic tag before this one to it; nothing if one of the two is not there."""
+    form = _tag_form(options)
+    moment = _tag_time(name, form)
+    if moment is None:
+        raise OptionError(f"{name!r} is not the name of an automatic tag of table {store.name}; those look like {form}")
+    tags = store.snapshots.tags()
+    times = {tag: time for tag in tags if (time := _tag_time(tag, form)) is not None and time < moment}
+    if name not in tags or not times:
+        return Interval(_BEFORE_ALL, None, Mode.DIFF)
+    before = tags[max(times, key=lambda tag: times[tag])]
+    first, last = _Point(before.id, before, is_tag=True), _Point(tags[name].id, tags[name], is_tag=True)
+    return _between(store, first, last, Mode.DIFF)
+
+
+def _tag_form(options: TableOptions) -> str:
+    formatter = str(options.get("tag.period-formatter"))
+    if options.get("tag.creation-period-duration") is not None:
+        return "%Y%m%d%H%M"
+    match options.get("tag.creation-period"):
+        case "daily":
+            return _DAILY.get(formatter, "%Y%m%d")
+        case "hourly":
+            return _HOURLY.get(formatter, "%Y%m%d%H")
+        case _:
+            return _HOURLY["with_dashes"]
+
+
+def _tag_time(name: str, form: str) -> dt.datetime | None:
+    """The time that an automatic tag is named after; ``None`` for other names."""
+    text = name if "%H" in form else name.partition(" ")[0]
+    try:
+        time = dt.datetime.strptime(text, form)  # noqa: DTZ007 - tags are named after local times
+    except ValueError:
+        return None
+    return time if time.strftime(form) == text else None

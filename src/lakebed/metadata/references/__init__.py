@@ -1,0 +1,1 @@
+"""Which files are needed by whom. Expiry, tags, rollback, orphan removal and verify all ask here."""

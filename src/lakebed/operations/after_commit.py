@@ -1,0 +1,129 @@
+"""What follows a commit: old snapshots, partitions, tags and consumers go, manifests are merged, as the options say.
+
+The commit is made and acknowledged by then, so nothing here may fail it: whatever goes wrong is logged. Tables that are
+``write-only`` leave all of it to a job of its own. Where there is nothing to do it costs a few looks at small files.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
+
+from lakebed.metadata.consumers import expire_consumers
+from lakebed.metadata.store import TableStore
+from lakebed.metadata.tags import expire_tags
+from lakebed.operations.compact.compact_manifests import compact_manifests
+from lakebed.operations.expire.expire_partitions import expire_partitions
+from lakebed.operations.expire.expire_snapshots import expire_snapshots
+from lakebed.options import TableOptions
+
+_LOG: Final = logging.getLogger("lakebed")
+
+
+def after_commit(store: TableStore, expire_old_partitions: Callable[[TableStore], object] = expire_partitions) -> None:
+    """Clean up after a commit to this branch, unless the table is ``write-only``. Never raises."""
+    try:
+        options = TableOptions(store.schema().options)
+        if options.get("write-only"):
+            return
+        if _partitions_due(store, options):
+            _try("partitions", store, lambda: expire_old_partitions(store))
+        if options.get("manifest.compaction.mode") == "ASYNC":
+            threads = int(options.get("manifest.compaction.async.threads"))  # type: ignore[arg-type]
+            _merging.submit(store, _merge_manifests, threads)
+        if options.snapshot_expire_async:
+            _expiring.submit(store, _expire_history)
+        else:
+            _expire_history(store)
+    except Exception as problem:  # noqa: BLE001 - the commit is made, whatever this is
+        _LOG.warning("table %s: the commit is made, but not cleaned up after: %s", store.name, problem)
+
+
+def _expire_history(store: TableStore) -> None:
+    """Consumers and tags go first: what they held may go with the snapshots."""
+    _try("consumers", store, lambda: expire_consumers(store))
+    _try("tags", store, lambda: expire_tags(store))
+    _try("snapshots", store, lambda: expire_snapshots(store))
+
+
+def _merge_manifests(store: TableStore) -> None:
+    try:
+        compact_manifests(store, only_due=True)
+    except Exception as problem:  # noqa: BLE001 - nobody waits for it, and the next commit asks again
+        _LOG.warning("table %s: manifests were not merged: %s", store.name, problem)
+
+
+def _try(what: str, store: TableStore, run: Callable[[], object]) -> None:
+    try:
+        run()
+    except Exception as problem:  # noqa: BLE001 - the commit is made, whatever this is
+        _LOG.warning("table %s: old %s were not removed: %s", store.name, what, problem)
+
+
+# --------------------------------------------------------------------------------------------------- partitions
+
+_last_checks: Final[dict[tuple[str, str], float]] = {}
+
+
+def _partitions_due(store: TableStore, options: TableOptions) -> bool:
+    """Whether this process should look for old partitions now.
+
+    The first look of a process comes at a random point of the interval, so that many processes do not look at once.
+    """
+    if options.partition_expiration_time is None:
+        return False
+    interval = options.partition_expiration_check_interval
+    table = store.paths.root, store.paths.branch
+    now = time.monotonic()
+    spread = random.uniform(0, interval)  # noqa: S311 - spreads processes, no secret
+    due = now - _last_checks.setdefault(table, now - spread) >= interval
+    if due or options.get("end-input.check-partition-expire"):
+        _last_checks[table] = now
+        return True
+    return False
+
+
+# --------------------------------------------------------------------------------------------------- background
+
+
+class _Background:
+    """Threads that do one kind of work for tables that ask for it; a table waits in line once."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._waiting: dict[str, Future[None]] = {}
+        self._unfinished: set[Future[None]] = set()
+
+    def submit(self, store: TableStore, work: Callable[[TableStore], None], threads: int = 1) -> None:
+        place = store.paths.branch_root
+        with self._lock:
+            waiting = self._waiting.get(place)
+            if waiting is not None and not waiting.running() and not waiting.done():
+                return
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(threads, thread_name_prefix=self._name)
+            self._waiting[place] = submitted = self._pool.submit(work, store)
+            self._unfinished.add(submitted)
+        submitted.add_done_callback(self._unfinished.discard)
+
+    def wait(self) -> None:
+        """Until everything submitted so far is done."""
+        for future in tuple(self._unfinished):
+            future.result()
+
+
+_expiring: Final = _Background("lakebed-expiry")
+_merging: Final = _Background("lakebed-manifests")
+
+
+def wait_for_background() -> None:
+    """Wait until expiry and merging that run in the background have caught up."""
+    _expiring.wait()
+    _merging.wait()

@@ -1,0 +1,88 @@
+"""Compaction of an append table: packs small files, or sorts whole partitions, and commits the result as a COMPACT snapshot.
+
+Concurrent appends are not disturbed. If a delete, an overwrite or another compaction took away one of its files first, the
+commit fails with a conflict and everything written is removed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from lakebed.engine import IN_PROCESS, Engine, Report
+from lakebed.errors import CommitOutcomeUnknownError
+from lakebed.format import predicate as pred
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit.commit import Commit, commit
+from lakebed.metadata.history.compactions import begin
+from lakebed.metadata.plan.file_scan import live_entries, partition_mask
+from lakebed.metadata.plan.small_files import SmallFilePolicy, by_bucket, pick_small_files
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.rows.append.append_compact import AppendCompactor
+from lakebed.rows.files.data_file import FileLayout
+from lakebed.rows.files.file_reader import DeletedRows, FileReader
+from lakebed.rows.sort_order import SortOrder
+
+
+def compact_append_table(
+    store: TableStore,
+    *,
+    full: bool,
+    where: pred.Node | None = None,
+    order: SortOrder | None = None,
+    report: Report | None = None,
+    engine: Engine = IN_PROCESS,
+) -> Snapshot | None:
+    """Pack small files (all of them, if ``full``); gives the new snapshot, ``None`` if there was nothing to do.
+
+    With an ``order`` all files are written anew, the rows of each partition sorted.
+    """
+    begun = begin()
+    latest = store.snapshots.latest()
+    if latest is None:
+        return None
+    schema = store.schema()
+    options = TableOptions(schema.options)
+    entries = live_entries(store, latest)
+    mask = partition_mask(entries, where, schema)
+    if mask is not None:
+        entries = entries.filter(pa.array(mask))
+    index = store.manifests.read_index(latest.index_manifest)
+    deleted = DeletedRows.of(store, index)
+    if order is None:
+        packs = pick_small_files(
+            entries,
+            SmallFilePolicy.of(options, full=full),
+            deleted_rows=_deleted_counts(entries, deleted),
+            ordered=options.bucket > 0,
+        )
+    else:
+        packs = by_bucket(entries)
+    reader = FileReader(store, schema, schema.fields, None, deleted)
+    compactor = AppendCompactor(FileLayout(store, schema, options), reader, index, order=order)
+    taken = [entries.take(pack) for pack in packs]
+    done = engine.rewrite(compactor, taken, report)
+    try:
+        change = compactor.change(taken, done.parts)
+        return commit(
+            store,
+            Commit(kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=latest.id, properties=begun),
+        )
+    except CommitOutcomeUnknownError:
+        raise
+    except BaseException:
+        done.abort()
+        compactor.abort()
+        raise
+
+
+def _deleted_counts(entries: pa.Table, deleted: DeletedRows) -> np.ndarray:
+    """How many rows of each file are marked as deleted."""
+    counts = np.zeros(len(entries), np.int64)
+    if deleted.by_file:
+        keys = zip(entries["partition"].to_pylist(), entries["file_name"].to_pylist(), strict=True)
+        for row, key in enumerate(keys):
+            if key in deleted.by_file:
+                counts[row] = deleted.by_file[key][1].cardinality or 0
+    return counts

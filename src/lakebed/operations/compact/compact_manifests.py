@@ -1,0 +1,92 @@
+"""Folds the manifests of a table: a COMPACT snapshot that changes no data, only how the list of files is written down.
+
+Concurrent commits are not disturbed. One that lands first makes this one rebase: what it merged stays merged, the new
+manifests follow behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lakebed.format.manifest.manifest import ManifestMeta
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit.commit import Change, Commit, commit, commits_since_merge, manifest_writer
+from lakebed.metadata.commit.manifest_merge import Merged, MergePolicy, merge_all, merge_tail
+from lakebed.metadata.manifests import ManifestWriter
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestShape:
+    """How many manifests a snapshot has, what they hold, and how large they are."""
+
+    manifests: int
+    entries: int
+    bytes: int
+
+    @staticmethod
+    def of(metas: Sequence[ManifestMeta]) -> ManifestShape:
+        entries = sum(meta.num_added_files + meta.num_deleted_files for meta in metas)
+        return ManifestShape(len(metas), entries, sum(meta.file_size for meta in metas))
+
+    def __str__(self) -> str:
+        return f"{self.manifests:,} manifests with {self.entries:,} entries in {self.bytes:,} bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestCompaction:
+    """What a compaction of manifests did, or with ``dry_run`` would do; ``snapshot`` is ``None`` if it made none."""
+
+    before: ManifestShape
+    after: ManifestShape
+    rewritten: int
+    cancelled: int
+    snapshot: Snapshot | None
+    dry_run: bool
+
+    def __str__(self) -> str:
+        if not self.rewritten:
+            return f"nothing to do: {self.before}"
+        verb = "would make" if self.dry_run else "made"
+        return f"{verb} {self.after} of {self.before}; {self.cancelled:,} pairs of ADD and DELETE cancelled"
+
+
+def compact_manifests(store: TableStore, *, dry_run: bool = False, only_due: bool = False) -> ManifestCompaction:
+    """Fold all manifests of the latest snapshot that a delete can touch, and join the small ones.
+
+    With ``only_due`` just what a commit would merge, however large, and everything only if much of it can be dropped.
+    """
+    latest = store.snapshots.latest()
+    metas = [] if latest is None else store.manifests.base_and_delta(latest)
+    options = TableOptions(store.schema().options)
+    policy = MergePolicy.of(options)
+    last: list[tuple[list[ManifestMeta], Merged]] = []
+
+    def merge(writer: ManifestWriter, found: list[ManifestMeta]) -> Merged:
+        if only_due and not _is_much(found, options):
+            merged = merge_tail(
+                store.manifests, writer, found, replace(policy, work=2**62), since=commits_since_merge(latest)
+            )
+        else:
+            merged = merge_all(store, writer, found, policy)
+        last[:] = [(found, merged)]
+        return merged
+
+    made = None
+    if dry_run or not metas:
+        merge(replace(manifest_writer(store), dry_run=True), metas)
+    else:
+        nothing = Change()
+        made = commit(store, Commit(kind=CommitKind.COMPACT, plan=lambda _: nothing, allow_empty=True, merge=merge))
+    found, merged = last[0]
+    shapes = ManifestShape.of(found), ManifestShape.of(merged.metas)
+    return ManifestCompaction(*shapes, len(merged.rewritten), merged.cancelled, made, dry_run)
+
+
+def _is_much(metas: Sequence[ManifestMeta], options: TableOptions) -> bool:
+    """Whether manifests with deletes, or small ones, have as many bytes as ``manifest.full-compaction-threshold-size``."""
+    small = options.manifest_target_file_size
+    size = sum(meta.file_size for meta in metas if meta.num_deleted_files or meta.file_size < small)
+    return size >= int(options.get("manifest.full-compaction-threshold-size"))  # type: ignore[arg-type]

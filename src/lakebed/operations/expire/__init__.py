@@ -1,0 +1,1 @@
+"""Expiry: of snapshots, of partitions, and of long-lived changelogs."""

@@ -1,0 +1,394 @@
+"""Expiry of snapshots: a prefix of the history goes, and with it the files that nothing needs any more.
+
+What it promises:
+
+* Which snapshots go is decided by :func:`first_kept`, as Paimon decides: by number, by age, at most so many at once, never
+  what a consumer still has to read. What is left is always a contiguous suffix.
+* A file goes only if no snapshot that stays, no tag, no long-lived changelog and no other branch needs it.
+* Where changelogs outlive snapshots (:attr:`TableOptions.keeps_changelogs_longer`), a snapshot that goes leaves a
+  long-lived changelog (:mod:`lakebed.metadata.changelogs`), written before anything goes. Those that are old enough
+  themselves go in the same call (:mod:`lakebed.operations.expire.expire_changelogs`).
+* The order is safe against crashes and races: hint first, then snapshot files from the oldest on, then another look at who
+  holds files, and only then the files. Dying on the way leaves files that nothing refers to, for orphan removal. Whoever
+  tags a snapshot and still finds it there afterwards is seen by that look.
+* It costs what goes, not what the table holds: which data files are dead is read off the DELETE entries of the snapshots
+  after the first. A dead file can only come back through an overwrite or a broken chain (:mod:`lakebed.metadata.references.continuity`),
+  and only those are looked into.
+  Tags and branches are looked into for the files in question.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from lakebed.errors import NotFoundError, OptionError, StorageError
+from lakebed.format.paths import SNAPSHOT_PREFIX, id_of
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.format.times import moment_millis
+from lakebed.metadata.changelogs import keep_changelogs, remove_changelogs
+from lakebed.metadata.consumers import smallest_next_snapshot
+from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.metadata.references.candidates import Candidates
+from lakebed.metadata.references.continuity import Link, links
+from lakebed.metadata.references.deleted_files import deleted_files
+from lakebed.metadata.references.holders import Hold, Holder, changelog_holder, distinct, needed, other_holders
+from lakebed.metadata.references.removal import DoomedFile, Removal, delete_files
+from lakebed.metadata.store import TableStore
+from lakebed.operations.expire.expire_changelogs import GoingChangelogs, changelogs_to_expire
+from lakebed.options import TableOptions
+
+_TRIES: Final = 5
+_REMEMBERED: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retention:
+    """Which snapshots stay: at least ``retain_min``, at most ``retain_max``, those younger than ``cutoff_millis``.
+
+    At most ``max_deletes`` go at once.
+    """
+
+    retain_min: int
+    retain_max: int
+    cutoff_millis: int
+    max_deletes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """The snapshots that went, and the files; or that would go, in a dry run. ``changelogs`` are long-lived ones that went."""
+
+    snapshots: tuple[int, ...]
+    removal: Removal
+    dry_run: bool
+    changelogs: tuple[int, ...] = ()
+
+
+def retention(
+    options: TableOptions,
+    *,
+    now_millis: int,
+    retain_max: int | None = None,
+    retain_min: int | None = None,
+    older_than: object = None,
+    max_deletes: int | None = None,
+) -> Retention:
+    """What a call asks for, filled up with the table's options; a smaller ``retain_max`` in the call lowers their minimum."""
+    for name, value in (("retain_max", retain_max), ("retain_min", retain_min), ("max_deletes", max_deletes)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise OptionError(f"{name} is {value!r}; it must be a whole number from 1 on")
+    most = options.snapshot_num_retained_max if retain_max is None else retain_max
+    least = options.snapshot_num_retained_min if retain_min is None else retain_min
+    if retain_min is None and retain_max is not None:
+        least = min(least, most)
+    if least > most:
+        raise OptionError(
+            f"at least {least} snapshots are to be kept, but at most {most}; raise the one or lower the other"
+        )
+    if older_than is None:
+        cutoff = now_millis - round(options.snapshot_time_retained * 1000)
+    else:
+        cutoff = moment_millis(older_than, now_millis=now_millis, what="older_than")
+    limit = options.snapshot_expire_limit if max_deletes is None else max_deletes
+    return Retention(retain_min=least, retain_max=most, cutoff_millis=cutoff, max_deletes=limit)
+
+
+def first_kept(
+    earliest: int, latest: int, wanted: Retention, next_read: int | None, time_of: Callable[[int], int | None]
+) -> int:
+    """The first snapshot that stays; all before it go. Equal to ``earliest`` if nothing goes.
+
+    ``next_read`` is the smallest snapshot that a consumer still has to read. ``time_of`` gives the commit time of a
+    snapshot, or ``None`` if it is not there. A snapshot is young while the one *after* it is: until then it was the
+    table's current state.
+    """
+    end = min(latest - wanted.retain_min + 1, earliest + wanted.max_deletes)
+    if next_read is not None:
+        end = min(end, next_read)
+    for number in range(max(latest - wanted.retain_max + 1, earliest), end):
+        following = time_of(number + 1)
+        if following is not None and following >= wanted.cutoff_millis:
+            end = number
+            break
+    return max(end, earliest)
+
+
+def expire_snapshots(
+    store: TableStore,
+    *,
+    retain_max: int | None = None,
+    retain_min: int | None = None,
+    older_than: object = None,
+    max_deletes: int | None = None,
+    dry_run: bool = False,
+    now_millis: int | None = None,
+) -> Expiry:
+    """Let old snapshots of a branch go. What the call leaves open, the table's options say.
+
+    ``older_than`` is a time (datetime, ISO text, epoch milliseconds) or a length of time before now such as ``1 d``. With
+    ``dry_run`` nothing is touched, and the answer lists what would go.
+    """
+    options = TableOptions(store.schema().options)
+    now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+    wanted = retention(
+        options,
+        now_millis=now,
+        retain_max=retain_max,
+        retain_min=retain_min,
+        older_than=older_than,
+        max_deletes=max_deletes,
+    )
+    done = _expire_range(store, options, wanted, dry_run=dry_run)
+    return _with_changelogs(store, options, done, now)
+
+
+def _expire_range(store: TableStore, options: TableOptions, wanted: Retention, *, dry_run: bool) -> Expiry:
+    for attempt in range(_TRIES):
+        begin, end = range_to_expire(store, options, wanted)
+        if begin >= end:
+            if not dry_run:
+                _note_earliest(store, begin)
+            return Expiry((), Removal((), dry_run), dry_run)
+        try:
+            going = _Going.of(store, begin, end, options)
+        except NotFoundError:
+            if attempt + 1 == _TRIES:
+                raise
+            continue  # somebody else is expiring the same snapshots
+        if dry_run:
+            return Expiry(going.ids, replace(_doomed(store, going), dry_run=True), dry_run=True)
+        return _expire(store, options, going)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _with_changelogs(store: TableStore, options: TableOptions, done: Expiry, now_millis: int) -> Expiry:
+    """Let long-lived changelogs go that are old enough; in a dry run those that are there already."""
+    going = changelogs_to_expire(store, options, now_millis)
+    if going is None:
+        return done
+    if not done.dry_run:
+        remove_changelogs(store, going.ids)
+    files = _doomed_changelogs(store, going, done)
+    if not done.dry_run:
+        delete_files(store.storage, files)
+        if options.snapshot_clean_empty_directories:
+            _remove_empty_folders(store, files)
+    removal = Removal((*done.removal.files, *going.files, *files), done.dry_run)
+    return replace(done, removal=removal, changelogs=going.ids)
+
+
+def _doomed_changelogs(store: TableStore, going: GoingChangelogs, done: Expiry) -> list[DoomedFile]:
+    """The files that go with long-lived changelogs, given who holds files at this moment."""
+    for attempt in range(_TRIES):
+        try:
+            kept = _kept_after(store, done)
+            own = [] if kept is None else _own_holders(store, kept, going.candidates, whole_chain=True)
+            holders = distinct([*own, *other_holders(store, without_changelogs=going.ids)])
+            return going.candidates.without(needed(store, holders, among=going.candidates.data_names()))
+        except NotFoundError:
+            if attempt + 1 == _TRIES:
+                raise
+            continue  # one of the holders went while it was looked at
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _kept_after(store: TableStore, done: Expiry) -> Snapshot | None:
+    """The first snapshot that is left, or would be."""
+    if not done.dry_run or not done.snapshots:
+        return store.snapshots.earliest()
+    return store.snapshots.find(done.snapshots[-1] + 1)
+
+
+def range_to_expire(store: TableStore, options: TableOptions, wanted: Retention) -> tuple[int, int]:
+    """The first snapshot there is and the first that stays; equal if nothing goes. Cheap where nothing goes."""
+    latest, earliest = store.snapshots.latest_id(), store.snapshots.earliest_id()
+    if latest is None or earliest is None:
+        return 0, 0
+
+    def time_of(number: int) -> int | None:
+        found = store.snapshots.find(number)
+        return None if found is None else found.time_millis
+
+    end = first_kept(earliest, latest, wanted, None, time_of)
+    if end > earliest and not options.consumer_changelog_only:
+        next_read = smallest_next_snapshot(store)
+        end = end if next_read is None else max(min(end, next_read), earliest)
+    return earliest, end
+
+
+# ------------------------------------------------------------------------------------------------- what goes
+
+
+@dataclass(frozen=True, slots=True)
+class _Going:
+    """The snapshots that go and the first that stays, with all that may go with them."""
+
+    ids: tuple[int, ...]
+    kept: Snapshot
+    whole_chain: bool
+    files: tuple[DoomedFile, ...]
+    candidates: Candidates
+    changelogs: tuple[Snapshot, ...]  # what long-lived ones become of
+    are_their_own: bool  # whether these need changelog files only
+
+    @staticmethod
+    def of(store: TableStore, begin: int, end: int, options: TableOptions) -> _Going:
+        sizes = {
+            number: info.size
+            for info in store.storage.list(store.paths.snapshots)
+            if (number := id_of(info.name, SNAPSHOT_PREFIX)) is not None
+        }
+        # A fast-forward may leave a hole before the branch's first snapshot, and ``end`` may lie in it.
+        kept = min((number for number in sizes if number >= end), default=end)
+        ids = sorted(number for number in sizes if begin <= number <= kept)
+        read = store.snapshots.read_many(ids)
+        if [snapshot.id for snapshot in read] != ids or len(ids) < 2 or ids[-1] != kept:
+            raise NotFoundError(f"snapshots of table {store.name} went while they were looked at; try again")
+        chain = links(store, read)
+        outlive = options.keeps_changelogs_longer
+        candidates = _candidates(store, read, chain, changelogs=not outlive)
+        files = [DoomedFile(store.paths.snapshot(number), sizes[number], "snapshot") for number in ids[:-1]]
+        whole = all(link.continues for link in chain)
+        own = outlive and options.changelog_producer != "none"
+        kept_logs = tuple(read[:-1]) if outlive else ()
+        return _Going(tuple(ids[:-1]), read[-1], whole, tuple(files), candidates, kept_logs, own)
+
+
+def _candidates(
+    store: TableStore, snapshots: Sequence[Snapshot], chain: Sequence[Link], *, changelogs: bool
+) -> Candidates:
+    """What goes with all of these snapshots but the last, as far as they alone can tell."""
+    going, kept = snapshots[:-1], snapshots[-1]
+    found = Candidates(store)
+    for snapshot in going:
+        found.add_named(snapshot, changelog=changelogs)
+        if snapshot.index_manifest != kept.index_manifest:
+            found.add_index(snapshot)
+    _add_manifests(found, store, snapshots, chain)
+    deletes, again = deleted_files(store, snapshots[1:])
+    found.add_entries(deletes)
+    found.spare_data(again)
+    for snapshot, link in zip(going, chain, strict=True):
+        if not link.continues:  # what the next one does not take over was not deleted by anybody
+            found.add_entries(live_entries(store, snapshot))
+    stays = {kept.base_manifest_list, kept.delta_manifest_list, kept.index_manifest, kept.statistics}
+    stays |= {entry.file_name for entry in store.manifests.read_index(kept.index_manifest)}
+    found.spare(name for name in stays if name is not None)
+    return found
+
+
+def _add_manifests(found: Candidates, store: TableStore, snapshots: Sequence[Snapshot], chain: Sequence[Link]) -> None:
+    """Manifests drop out of the lists only where they were merged or the chain broke; else the last lists hold them all."""
+    if all(link.is_plain for link in chain):
+        return
+    found.add_manifests(store.manifests.read_list(snapshots[0].base_manifest_list))
+    for snapshot, link in zip(snapshots[:-1], chain, strict=True):
+        found.add_manifests(store.manifests.read_list(snapshot.delta_manifest_list))
+        found.add_manifests(link.appeared)
+    for snapshot, link in zip(snapshots[1:-1], chain[:-1], strict=True):
+        if not link.continues:
+            found.add_manifests(store.manifests.read_list(snapshot.base_manifest_list))
+    found.spare(meta.file_name for meta in store.manifests.base_and_delta(snapshots[-1]))
+
+
+# ------------------------------------------------------------------------------------------------- who needs it
+
+
+def _doomed(store: TableStore, going: _Going) -> Removal:
+    """What goes, given who holds files at this moment."""
+    for attempt in range(_TRIES):
+        try:
+            own = _own_holders(store, going.kept, going.candidates, whole_chain=going.whole_chain)
+            others = other_holders(store, own_changelogs=not going.are_their_own)
+            if not going.are_their_own:
+                others += [changelog_holder(snapshot) for snapshot in going.changelogs]
+            holders = distinct([*own, *others])
+            names = going.candidates.data_names()
+            files = going.candidates.without(needed(store, holders, among=names))
+        except NotFoundError:
+            if attempt + 1 == _TRIES:
+                raise
+            continue  # one of the holders went while it was looked at
+        return Removal((*going.files, *files), dry_run=False)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _own_holders(store: TableStore, kept: Snapshot, candidates: Candidates, *, whole_chain: bool) -> list[Holder]:
+    """The snapshots of this branch that stay, as far as they can need files that are dead in the first of them."""
+    if candidates.is_only_lists:
+        return []
+    later = _snapshots_after(store, kept.id)
+    whole = whole_chain
+    holders = [Holder(kept, Hold.NAMES if whole else Hold.LIVE)]
+    for snapshot, link in zip(later, links(store, [kept, *later]), strict=True):
+        whole = whole and link.continues
+        if not link.continues:
+            holders.append(Holder(snapshot, Hold.LIVE))
+        elif snapshot.commit_kind is CommitKind.OVERWRITE or not whole:
+            holders.append(Holder(snapshot, Hold.ADDS))
+        else:
+            holders.append(Holder(snapshot, Hold.NAMES, index_files=False))
+    return holders
+
+
+_read_before: Final[dict[str, tuple[int, int, Snapshot]]] = {}
+
+
+def _snapshots_after(store: TableStore, number: int) -> list[Snapshot]:
+    """The snapshots after this one. What one expiry has read, the next need not: files are told by size and time."""
+    listed = {
+        found: info
+        for info in store.storage.list(store.paths.snapshots)
+        if (found := id_of(info.name, SNAPSHOT_PREFIX)) is not None and found > number
+    }
+    known: dict[int, Snapshot] = {}
+    for found, info in listed.items():
+        size, modified, snapshot = _read_before.get(store.paths.snapshot(found), (-1, -1, None))
+        if snapshot is not None and (size, modified) == (info.size, info.modified_millis):
+            known[found] = snapshot
+    if len(_read_before) > _REMEMBERED:
+        _read_before.clear()
+    for snapshot in store.snapshots.read_many(sorted(listed.keys() - known.keys())):
+        info = listed[snapshot.id]
+        _read_before[store.paths.snapshot(snapshot.id)] = info.size, info.modified_millis, snapshot
+        known[snapshot.id] = snapshot
+    return [known[found] for found in sorted(known)]
+
+
+# ------------------------------------------------------------------------------------------------------ doing it
+
+
+def _expire(store: TableStore, options: TableOptions, going: _Going) -> Expiry:
+    keep_changelogs(store, going.changelogs)
+    _note_earliest(store, going.kept.id)
+    for file in going.files:  # oldest first, so that what is left is a suffix at every moment
+        store.storage.delete(file.path)
+    removal = _doomed(store, going)
+    files = removal.files[len(going.files) :]
+    delete_files(store.storage, files)
+    if options.snapshot_clean_empty_directories:
+        _remove_empty_folders(store, files)
+    return Expiry(going.ids, removal, dry_run=False)
+
+
+def _note_earliest(store: TableStore, snapshot_id: int) -> None:
+    """Write the hint if it says something else; a hint is only a hint, so it may fail."""
+    text = str(snapshot_id).encode()
+    with contextlib.suppress(NotFoundError, StorageError):
+        if snapshot_id < 1 or store.storage.read(store.paths.earliest_hint) == text:
+            return
+    with contextlib.suppress(StorageError):
+        store.storage.replace(store.paths.earliest_hint, text)
+
+
+def _remove_empty_folders(store: TableStore, files: Sequence[DoomedFile]) -> None:
+    """The folders of buckets, and of partitions above them, that hold nothing any more."""
+    folders = {file.path.rpartition("/")[0] for file in files if file.kind in {"data", "changelog"}}
+    while folders:
+        gone = {folder for folder in folders if store.storage.delete_empty_folder(folder)}
+        above = {folder.rpartition("/")[0] for folder in gone}
+        folders = {folder for folder in above if folder.startswith(f"{store.paths.root}/")}

@@ -1,0 +1,238 @@
+"""Fast-forward: a branch's history becomes the history of main (or of the branch that the table is open on).
+
+Let e be the branch's earliest snapshot. Of main go the snapshots and tags from e on and the schemas from the one of e on;
+the branch's snapshots, schemas and tags take their place. Older ones of main stay, and so does the branch. What both have
+alike is left alone, so a call after a finished one does nothing.
+
+The order, and what a reader of main sees if it ends there:
+
+1. Where the two have different schemas under one number, main's snapshots and tags of such schemas go, newest first, before
+   the branch's schemas take their place: main as it was at an earlier snapshot.
+2. Schemas that only the branch has are added: main unchanged.
+3. The branch's snapshots are put in place, ascending: main unchanged, or the branch at one of its snapshots.
+4. Main's snapshots beyond the branch's last one go, newest first: main as it was earlier, at last the branch. So do its
+   long-lived changelogs from e on, which tell of another past.
+5. Tags, then schemas that only main had.
+
+So main is readable and without holes at any moment, and calling again finishes the job. A commit that lands on main
+meanwhile is treated like the ones before: it goes, and the result names it. Data files of what goes are left to orphan
+removal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import Final
+
+from lakebed.errors import LakebedError, NotFoundError, OptionError, UnsupportedError
+from lakebed.format.paths import MAIN_BRANCH
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.changelogs import changelog_ids, remove_changelogs
+from lakebed.metadata.store import TableStore
+
+_NONE: Final = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class FastForward:
+    """What a fast-forward took away from main and put there, or would."""
+
+    branch: str
+    removed_snapshots: tuple[int, ...]
+    removed_tags: tuple[str, ...]
+    removed_schemas: tuple[int, ...]
+    copied_snapshots: tuple[int, ...]
+    copied_tags: tuple[str, ...]
+    copied_schemas: tuple[int, ...]
+    dry_run: bool
+
+
+def fast_forward(store: TableStore, name: str, *, dry_run: bool = False) -> FastForward:
+    """Let main continue as the branch did."""
+    if name in {MAIN_BRANCH, store.paths.branch}:
+        raise OptionError(f"branch {store.paths.branch!r} of table {store.name} cannot be fast-forwarded to {name!r}")
+    branch = store.on_branch(name)
+    work = _Work(store, branch, _differences(store, branch))
+    work.check()
+    if not dry_run:
+        work.run()
+    return work.result(dry_run=dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Differences:
+    """Where main and the branch differ, from the branch's earliest snapshot on."""
+
+    first: Snapshot
+    last: int
+    numbers: frozenset[int]  # of all the branch's snapshots
+    own_snapshots: tuple[Snapshot, ...]  # main's that go or are replaced
+    snapshots: tuple[int, ...]  # the branch's that main lacks or has otherwise
+    own_tags: dict[str, Snapshot]
+    tags: tuple[str, ...]
+    own_schemas: tuple[int, ...]  # only on main, from the first snapshot's on
+    changed_schemas: tuple[int, ...]  # on both, with different content
+    schemas: tuple[int, ...]  # the branch's that main lacks
+
+
+def _differences(store: TableStore, branch: TableStore) -> _Differences:
+    ids = branch.snapshots.ids()
+    theirs = {snapshot.id: snapshot for snapshot in branch.snapshots.read_many(ids)}
+    if not theirs:
+        raise NotFoundError(
+            f"branch {branch.paths.branch!r} of table {store.name} has no snapshot to go forward to; write to it first"
+        )
+    first = theirs[min(theirs)]
+    ours = {one.id: one for one in store.snapshots.read_many([n for n in store.snapshots.ids() if n >= first.id])}
+    our_tags, their_tags = store.snapshots.tags(), branch.snapshots.tags()
+    our_schemas, their_schemas = store.schemas.ids(), branch.schemas.ids()
+    shared = sorted(set(our_schemas) & set(their_schemas))
+    return _Differences(
+        first=first,
+        last=max(theirs),
+        numbers=frozenset(theirs),
+        own_snapshots=tuple(one for number, one in ours.items() if theirs.get(number) != one),
+        snapshots=tuple(number for number, one in theirs.items() if ours.get(number) != one),
+        own_tags={name: one for name, one in our_tags.items() if one.id >= first.id and name not in their_tags},
+        tags=tuple(name for name in their_tags if _bytes(store, name) != _bytes(branch, name)),
+        own_schemas=tuple(n for n in our_schemas if n >= first.schema_id and n not in their_schemas),
+        changed_schemas=tuple(n for n in shared if _schema(store, n) != _schema(branch, n)),
+        schemas=tuple(n for n in their_schemas if n not in our_schemas),
+    )
+
+
+def _bytes(store: TableStore, tag: str) -> bytes | None:
+    try:
+        return store.storage.read(store.paths.tag(tag))
+    except NotFoundError:
+        return None
+
+
+def _schema_bytes(store: TableStore, schema_id: int) -> bytes:
+    return store.storage.read(store.paths.schema(schema_id))
+
+
+def _schema(store: TableStore, schema_id: int) -> TableSchema:
+    """A schema as it is on disk now: other than usual, its content may change here."""
+    return TableSchema.from_json(_schema_bytes(store, schema_id), where=store.paths.schema(schema_id))
+
+
+@dataclass
+class _Work:
+    """One fast-forward on its way."""
+
+    store: TableStore
+    branch: TableStore
+    plan: _Differences
+    also_removed: set[int] = field(default_factory=set)
+
+    def check(self) -> None:
+        """Refuse if something that stays on main needs a schema that does not stay what it is."""
+        lost = min((*self.plan.changed_schemas, *self.plan.own_schemas), default=_NONE)
+        if lost == _NONE:
+            return
+        first = self.plan.first.id
+        ids = [number for number in self.store.snapshots.ids() if number < first]
+        stay = {f"snapshot {one.id}": one for one in self.store.snapshots.read_many(ids[-1:])}
+        replaced = self.branch.snapshots.tags()
+        tags = self.store.snapshots.tags()
+        stay |= {f"tag {name!r}": one for name, one in tags.items() if one.id < first and name not in replaced}
+        for what, snapshot in stay.items():
+            if snapshot.schema_id >= lost:
+                raise UnsupportedError(
+                    f"table {self.store.name} cannot be fast-forwarded to branch {self.branch.paths.branch!r}: the branch "
+                    f"begins at snapshot {first}, so {what} stays, but needs schema {snapshot.schema_id}, which the branch "
+                    f"does not have like this; expire snapshots before {first} and delete such tags first"
+                )
+
+    def run(self) -> None:
+        store, plan = self.store, self.plan
+        with contextlib.suppress(LakebedError):
+            store.storage.delete(store.paths.latest_hint)  # as long as there is none, everyone looks at the snapshots
+        withdrawn = self._withdraw()
+        for schema_id in sorted({*plan.schemas, *plan.changed_schemas}):
+            store.storage.replace(store.paths.schema(schema_id), _schema_bytes(self.branch, schema_id))
+        for number in sorted({*plan.snapshots, *(withdrawn & plan.numbers)}):
+            self._put_snapshot(number)
+        self._remove_beyond()
+        other_past = [number for number in changelog_ids(store) if number >= plan.first.id]
+        if other_past:
+            remove_changelogs(store, reversed(other_past))
+        for name in plan.own_tags:
+            store.storage.delete(store.paths.tag(name))
+        for name in plan.tags:
+            store.storage.replace(store.paths.tag(name), self.branch.storage.read(self.branch.paths.tag(name)))
+        for schema_id in plan.own_schemas:
+            store.storage.delete(store.paths.schema(schema_id))
+        self._remove_strays()
+        self._take_back_expired()
+        self._write_hints()
+
+    def _withdraw(self) -> set[int]:
+        """Take away what would be read with the wrong schema once the branch's schemas are in place."""
+        store, plan = self.store, self.plan
+        changed = min(plan.changed_schemas, default=_NONE)
+        if changed == _NONE:
+            return set()
+        withdrawn = set()
+        for snapshot in reversed(store.snapshots.read_many(store.snapshots.ids())):
+            if snapshot.schema_id >= changed:
+                store.storage.delete(store.paths.snapshot(snapshot.id))
+                withdrawn.add(snapshot.id)
+        for name, snapshot in store.snapshots.tags().items():
+            if snapshot.schema_id >= changed:
+                store.storage.delete(store.paths.tag(name))
+        for schema_id in reversed(plan.own_schemas):
+            if schema_id > changed:
+                store.storage.delete(store.paths.schema(schema_id))
+        self.also_removed |= withdrawn - plan.numbers
+        return withdrawn
+
+    def _put_snapshot(self, number: int) -> None:
+        path = self.store.paths.snapshot(number)
+        text = self.branch.storage.read(self.branch.paths.snapshot(number))
+        if not self.store.storage.create_exclusive(path, text):
+            self.also_removed.add(number)
+            self.store.storage.replace(path, text)
+
+    def _remove_beyond(self) -> None:
+        while beyond := [number for number in self.store.snapshots.ids() if number > self.plan.last]:
+            for number in reversed(beyond):
+                self.store.storage.delete(self.store.paths.snapshot(number))
+            self.also_removed.update(beyond)
+
+    def _remove_strays(self) -> None:
+        """A commit on top of the branch's last snapshot may have used a schema that is gone now."""
+        beyond = [number for number in self.store.snapshots.ids() if number > self.plan.last]
+        for snapshot in reversed(self.store.snapshots.read_many(beyond)):
+            if snapshot.schema_id in self.plan.own_schemas:
+                self.store.storage.delete(self.store.paths.snapshot(snapshot.id))
+                self.also_removed.add(snapshot.id)
+
+    def _take_back_expired(self) -> None:
+        """Snapshots that expired on the branch while they were copied may lack files."""
+        earliest = min(self.branch.snapshots.ids(), default=self.plan.last)
+        for number in self.plan.snapshots:
+            if number < earliest:
+                self.store.storage.delete(self.store.paths.snapshot(number))
+
+    def _write_hints(self) -> None:
+        paths, ids = self.store.paths, self.store.snapshots.ids()
+        with contextlib.suppress(LakebedError):
+            self.store.storage.replace(paths.earliest_hint, str(ids[0]).encode())
+            self.store.storage.replace(paths.latest_hint, str(ids[-1]).encode())
+
+    def result(self, *, dry_run: bool) -> FastForward:
+        plan = self.plan
+        return FastForward(
+            branch=self.branch.paths.branch,
+            removed_snapshots=tuple(sorted({one.id for one in plan.own_snapshots} | self.also_removed)),
+            removed_tags=tuple(sorted(plan.own_tags)),
+            removed_schemas=plan.own_schemas,
+            copied_snapshots=plan.snapshots,
+            copied_tags=plan.tags,
+            copied_schemas=tuple(sorted({*plan.schemas, *plan.changed_schemas})),
+            dry_run=dry_run,
+        )

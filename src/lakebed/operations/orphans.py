@@ -1,0 +1,160 @@
+"""Orphan files: what lies in a table's folders and nothing refers to.
+
+They come from writers that died, and from expiry or rollback that did. What it promises:
+
+* Only files that Paimon's writers or Lakebed make are looked at, told by folder and name; any other file is left alone.
+  Sidecars below ``.lakebed`` are no orphans.
+* A file goes only if no snapshot, tag or long-lived changelog of any branch needs it, by name, and if it is older than
+  ``older_than``, a day ago unless the call says otherwise: a commit under way has files that nothing refers to yet.
+* Candidates are listed before references are read, so a commit that lands in between is seen. If a reference cannot be
+  read, nothing is removed at all.
+* Storage is asked once per folder, several at a time; files are compared as columns of names.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import NotFoundError, OptionError
+from lakebed.format.times import moment_millis
+from lakebed.metadata.references.holders import all_holders, branch_stores, needed
+from lakebed.metadata.references.removal import UNFINISHED_BRANCH, DoomedFile, Removal, delete_files
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.storage import FileInfo
+
+_DAY_MILLIS: Final = 86_400_000
+_THREADS: Final = 8
+_TRIES: Final = 5
+
+_TEMPORARY: Final = re.compile(r"\.(?:.+\.)?[0-9a-f-]{36}(?:\.tmp)?|\..+\.tmp")
+_MANIFEST_FOLDER: Final = (
+    ("manifest list", re.compile(r"manifest-list-.+")),
+    ("index manifest", re.compile(r"index-manifest-.+")),
+    ("manifest", re.compile(r"manifest-.+")),
+)
+_DRAFT: Final = re.compile(r"\.branch-.+\.[0-9a-f-]{36}\.tmp")
+_BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """One folder to look into, and what its files are by their names; the first pattern that fits counts."""
+
+    path: str
+    patterns: Sequence[tuple[str, re.Pattern[str]]]
+
+
+def remove_orphan_files(
+    store: TableStore, *, older_than: object = None, dry_run: bool = True, now_millis: int | None = None
+) -> Removal:
+    """Remove files of the whole table, all branches included, that nothing refers to; by default only list them.
+
+    ``older_than`` is a time (datetime, ISO text, epoch milliseconds) or a length of time before now such as ``1 d``.
+    """
+    now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
+    cutoff = now - _DAY_MILLIS if older_than is None else moment_millis(older_than, now_millis=now, what="older_than")
+    if not isinstance(dry_run, bool):
+        raise OptionError(f"dry_run must be true or false, not {dry_run!r}")
+    files, names = _listed(store, cutoff)
+    orphans = _unreferenced(store, files, names)
+    if not dry_run:
+        delete_files(store.storage, orphans)
+    return Removal(tuple(orphans), dry_run)
+
+
+def _unreferenced(store: TableStore, files: list[DoomedFile], names: list[str]) -> list[DoomedFile]:
+    if not files:
+        return []
+    listed = pa.array(names, pa.string())
+    for attempt in range(_TRIES):
+        try:
+            found = needed(store, all_holders(store))
+        except NotFoundError:
+            if attempt + 1 == _TRIES:
+                raise
+            continue  # a snapshot expired while it was looked at
+        used = pa.concat_arrays([found.data, pa.array(sorted(found.metadata), pa.string())])
+        mask = pc.invert(pc.is_in(listed, value_set=used)).to_pylist()
+        return [file for file, orphan in zip(files, mask, strict=True) if orphan]
+    raise AssertionError("the last attempt returns or raises")
+
+
+# ------------------------------------------------------------------------------------------------------ listing
+
+
+def _listed(store: TableStore, cutoff: int) -> tuple[list[DoomedFile], list[str]]:
+    """The files that writers make, older than a moment: with their path, and with their name."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        folders = [*_own_folders(store), *_bucket_folders(store, pool)]
+        listings = pool.map(lambda folder: store.storage.list(folder.path, hidden=True), folders)
+        files: list[DoomedFile] = []
+        names: list[str] = []
+        for folder, infos in zip(folders, listings, strict=True):
+            for info in infos:
+                kind = None if info.is_dir or info.modified_millis >= cutoff else _kind(info, folder.patterns)
+                if kind is not None:
+                    files.append(DoomedFile(f"{folder.path}/{info.name}", info.size, kind))
+                    names.append(info.name)
+    for info in store.storage.list(store.paths.branches, hidden=True):
+        if info.is_dir and info.modified_millis < cutoff and _DRAFT.fullmatch(info.name):
+            files.append(DoomedFile(f"{store.paths.branches}/{info.name}", info.size, UNFINISHED_BRANCH))
+            names.append(info.name)
+    return files, names
+
+
+def _kind(info: FileInfo, patterns: Iterable[tuple[str, re.Pattern[str]]]) -> str | None:
+    if info.name.startswith("."):
+        return "temporary" if _TEMPORARY.fullmatch(info.name) else None
+    return next((kind for kind, pattern in patterns if pattern.fullmatch(info.name)), None)
+
+
+def _own_folders(store: TableStore) -> list[_Folder]:
+    """Folders with metadata. What branches hold as roots of references is never an orphan, only temporaries beside it."""
+    paths = store.paths
+    shared = [
+        _Folder(paths.manifests, _MANIFEST_FOLDER),
+        _Folder(paths.indexes, (("index", re.compile(r"index-.+|.+\.index")),)),
+        # Paimon's versions after 2.0 put sketches beside their statistics, which only the statistics name.
+        _Folder(paths.statistics, (("statistics", re.compile(r"stats?-(?!sidecar-).+")),)),
+    ]
+    for branch in branch_stores(store):
+        own = branch.paths
+        shared += [_Folder(path, ()) for path in (own.snapshots, own.tags, own.changelogs, own.schemas, own.consumers)]
+    return shared
+
+
+def _bucket_folders(store: TableStore, pool: ThreadPoolExecutor) -> list[_Folder]:
+    """The folders of buckets: as many levels of ``key=value`` as the table has partition columns, then ``bucket-n``."""
+    schema = store.schema()
+    options = TableOptions(schema.options)
+    root = "/".join(part for part in (store.paths.root, (options.data_file_directory or "").strip("/")) if part)
+    level = [root]
+    for _ in schema.partition_keys:
+        level = _below(store, pool, level, re.compile(r"[^.=][^=]*=.*"))
+    data = re.escape(options.data_file_prefix)
+    changelog = re.escape(options.changelog_file_prefix)
+    # Names are told by the table's prefixes and by the usual ones, which files from before an ALTER may carry.
+    patterns = (
+        ("changelog", re.compile(rf"(?:{changelog}|changelog-).+")),
+        ("data", re.compile(rf"(?:{data}|data-).+")),
+    )
+    return [_Folder(path, patterns) for path in _below(store, pool, level, _BUCKET)]
+
+
+def _below(store: TableStore, pool: ThreadPoolExecutor, folders: list[str], name: re.Pattern[str]) -> list[str]:
+    listings = pool.map(store.storage.list, folders)
+    return [
+        f"{folder}/{info.name}"
+        for folder, infos in zip(folders, listings, strict=True)
+        for info in infos
+        if info.is_dir and name.fullmatch(info.name)
+    ]

@@ -1,0 +1,1 @@
+"""Repairs of damaged tables: missing data files, hash indexes, and holes in the history."""

@@ -1,0 +1,67 @@
+"""Data files that the latest snapshot names and that are not on disk: their entries go, so that the rest can be read again.
+
+The rows of those files are lost, and already were before. Older snapshots and tags still name them. The commit deletes
+entries and adds nothing; whoever took one of the files away meanwhile (a compaction that had already read it) wins.
+"""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from lakebed.errors import CommitOutcomeUnknownError
+from lakebed.format.manifest.index_manifest import IndexEntry
+from lakebed.format.manifest.manifest import as_deletes
+from lakebed.format.snapshot import CommitKind
+from lakebed.metadata.commit.commit import Change, Commit, commit
+from lakebed.metadata.data_paths import path_array
+from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.metadata.store import TableStore
+from lakebed.operations.delete import remove_index_files
+from lakebed.operations.write import Identity
+from lakebed.rows.append.append_delete import without_vectors
+
+_THREADS: Final = 8
+
+
+def remove_missing_files(store: TableStore, *, dry_run: bool) -> list[str]:
+    """Take entries of files that are not there out of the table; gives the paths of the files."""
+    latest = store.snapshots.latest()
+    if latest is None:
+        return []
+    schema = store.schema()
+    entries = live_entries(store, latest)
+    paths = path_array(store, schema, entries)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        is_there = np.fromiter(pool.map(store.storage.exists, paths.to_pylist()), np.bool_, len(paths))
+    is_missing = pa.array(~is_there)
+    gone = entries.filter(is_missing)
+    missing: list[str] = paths.filter(is_missing).to_pylist()
+    if dry_run or not missing:
+        return missing
+    index: tuple[IndexEntry, ...] = ()
+    try:
+        index = without_vectors(store, store.manifests.read_index(latest.index_manifest), gone, f"index-{uuid.uuid4()}")
+        change = Change(entries=as_deletes(gone), index=index)
+        who = Identity.of(schema)
+        commit(
+            store,
+            Commit(
+                kind=CommitKind.APPEND,
+                plan=lambda _: change,
+                planned_on=latest.id,
+                operation="DELETE",
+                user=who.user,
+                identifier=who.identifier,
+            ),
+        )
+    except CommitOutcomeUnknownError:
+        raise
+    except BaseException:
+        remove_index_files(store, index)
+        raise
+    return missing

@@ -1,0 +1,180 @@
+"""The hash indexes of dynamic buckets made anew from the keys in the data files, as one commit of index files alone.
+
+For a table whose index was lost or damaged, or to forget keys that were deleted long ago and compacted away. Data files stay
+as they are, so a key (or a hash that two keys share) that lies in two buckets of a partition cannot be mended here: that is
+refused. Commits that others make meanwhile are looked at again; files that were read once are not read a second time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from lakebed.buckets.dynamic import has_dynamic_buckets
+from lakebed.buckets.known_hashes import Hashes
+from lakebed.buckets.placement import key_hashes
+from lakebed.errors import CommitOutcomeUnknownError, CorruptError, LakebedError, UnsupportedError
+from lakebed.format.hash_index import ascending
+from lakebed.format.manifest.index_manifest import IndexEntry
+from lakebed.format.manifest.manifest import DELETE
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit.commit import Change, Commit, commit
+from lakebed.metadata.hash_indexes import PartitionIndex, indexes_of, read_hashes, write_index
+from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.metadata.plan.levels import by_bucket
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.rows.files.data_file import FileLayout
+from lakebed.rows.files.file_reader import FileReader
+
+_READERS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RebuiltBucket:
+    """One bucket whose index is not what its files say: how many keys it lacked, and how many are no longer there."""
+
+    partition: bytes
+    bucket: int
+    added: int
+    removed: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRebuild:
+    """What rebuilding changed, or would change in a dry run; the snapshot that did it, if there was something to do."""
+
+    buckets: tuple[RebuiltBucket, ...]
+    dry_run: bool
+    snapshot: Snapshot | None = None
+
+    def __str__(self) -> str:
+        verb = "would be written" if self.dry_run else "written"
+        added, removed = (sum(getattr(one, name) for one in self.buckets) for name in ("added", "removed"))
+        return f"indexes of {len(self.buckets)} buckets {verb} anew: {added:,} keys added, {removed:,} removed"
+
+
+def rebuild_index(store: TableStore, *, dry_run: bool = True) -> IndexRebuild:
+    """Make the hash indexes of the latest snapshot anew, where they differ from its data files."""
+    schema = store.schema()
+    if not has_dynamic_buckets(schema):
+        raise UnsupportedError(f"table {store.name} has no dynamic buckets ('bucket' = -1), so it has no hash index")
+    work = _Rebuild(store)
+    if dry_run:
+        return IndexRebuild(tuple(work.differences(store.snapshots.latest())), dry_run=True)
+    try:
+        made = commit(store, Commit(kind=CommitKind.COMPACT, plan=work.plan, operation="REBUILD INDEX"))
+    except CommitOutcomeUnknownError:
+        raise
+    except BaseException:
+        work.remove_unused(Change())
+        raise
+    work.remove_unused(work.change if made is not None else Change())
+    return IndexRebuild(work.rebuilt, dry_run=False, snapshot=made)
+
+
+@dataclass
+class _Rebuild:
+    """The change that a rebuild makes to a snapshot; keys of files that were read are kept over attempts."""
+
+    store: TableStore
+    change: Change = field(default_factory=Change)
+    rebuilt: tuple[RebuiltBucket, ...] = ()
+    _planned_on: Snapshot | None = None
+    _hashes: dict[tuple[bytes, int, str], Hashes] = field(default_factory=dict)
+    _paths: list[str] = field(default_factory=list)
+
+    def plan(self, latest: Snapshot | None) -> Change:
+        if latest is None or latest != self._planned_on:
+            self.change, self.rebuilt = self._made(latest)
+            self._planned_on = latest
+        return self.change
+
+    def differences(self, latest: Snapshot | None) -> Iterator[RebuiltBucket]:
+        """The buckets whose index is not what their files say."""
+        wanted, known = self._wanted(latest), indexes_of(self.store, latest)
+        for place in sorted(
+            {*wanted, *((partition, bucket) for partition in known for bucket in known[partition].entries)}
+        ):
+            after = wanted.get(place, np.zeros(0, np.int32))
+            entry = known.get(place[0], PartitionIndex()).entries.get(place[1])
+            before = self._known_hashes(entry)
+            if entry is None or before is None or place not in wanted or not np.array_equal(before, after):
+                old = np.zeros(0, np.int32) if before is None else before
+                added, removed = (len(np.setdiff1d(*pair, assume_unique=True)) for pair in ((after, old), (old, after)))
+                yield RebuiltBucket(*place, added, removed)
+
+    def remove_unused(self, kept: Change) -> None:
+        """Remove index files that were written and that no commit names."""
+        named = {self.store.paths.index(entry.file_name) for entry in kept.index}
+        for path in self._paths:
+            if path not in named:
+                with contextlib.suppress(Exception):
+                    self.store.storage.delete(path)
+
+    def _made(self, latest: Snapshot | None) -> tuple[Change, tuple[RebuiltBucket, ...]]:
+        schema = self.store.schema()
+        layout = FileLayout(self.store, schema, TableOptions(schema.options))
+        wanted, known = self._wanted(latest), indexes_of(self.store, latest)
+        rebuilt = tuple(self.differences(latest))
+        index: list[IndexEntry] = []
+        for one in rebuilt:
+            place = (one.partition, one.bucket)
+            before = known.get(one.partition, PartitionIndex()).entries.get(one.bucket)
+            if place in wanted:
+                name = f"index-{layout.unique}-{next(layout.numbers)}"
+                self._paths.append(self.store.paths.index(name))
+                index.append(write_index(self.store, name, *place, wanted[place]))
+            elif before is not None:
+                index.append(replace(before, kind=DELETE))
+        return Change(index=tuple(index)), rebuilt
+
+    def _known_hashes(self, entry: IndexEntry | None) -> Hashes | None:
+        """What an index file says; ``None`` if it cannot be read, which is what a rebuild is for."""
+        try:
+            return None if entry is None else read_hashes(self.store, entry)
+        except LakebedError:
+            return None
+
+    def _wanted(self, latest: Snapshot | None) -> dict[tuple[bytes, int], Hashes]:
+        """The hashes of the keys in the files of each bucket."""
+        entries = live_entries(self.store, latest)
+        names = list(zip(*(entries[name].to_pylist() for name in ("partition", "bucket", "file_name")), strict=True))
+        unread = [row for row, name in enumerate(names) if name not in self._hashes]
+        with ThreadPoolExecutor(_READERS) as pool:
+            read = pool.map(lambda row: self._read(entries.slice(row, 1)), unread)
+            self._hashes.update(zip((names[row] for row in unread), read, strict=True))
+        wanted = {
+            names[int(rows[0])][:2]: ascending(np.concatenate([self._hashes[names[row]] for row in rows.tolist()]))
+            for rows in by_bucket(entries)
+        }
+        _check_one_bucket(wanted, self.store.name)
+        return wanted
+
+    def _read(self, entry: pa.Table) -> Hashes:
+        schema = self.store.schema()
+        keys = FileReader(self.store, schema, schema.select(schema.trimmed_primary_key)).read(entry)
+        return ascending(key_hashes(keys, schema))
+
+
+def _check_one_bucket(wanted: Mapping[tuple[bytes, int], Hashes], name: str) -> None:
+    partitions: dict[bytes, list[Hashes]] = {}
+    for (partition, _), hashes in wanted.items():
+        partitions.setdefault(partition, []).append(hashes)
+    doubled = sum(_doubled(parts) for parts in partitions.values())
+    if doubled:
+        raise CorruptError(
+            f"table {name} has {doubled} keys whose hash lies in two buckets of a partition, so no index can be right; "
+            "overwrite the partition with its own rows, each key once. Nothing was changed"
+        )
+
+
+def _doubled(parts: Sequence[Hashes]) -> int:
+    joined = np.sort(np.concatenate(parts), kind="stable")
+    return int((joined[1:] == joined[:-1]).sum())

@@ -1,0 +1,48 @@
+"""Verify a table: the walk over its structure, the rows if asked for, and repairs of what is safe."""
+
+from __future__ import annotations
+
+from lakebed.metadata.store import TableStore
+from lakebed.operations.verify import Progress, Report, carry_out, check_structure
+from lakebed.operations.verify.check_rows import check_rows
+
+
+def verify(
+    store: TableStore,
+    *,
+    deep: bool = False,
+    repair: bool = False,
+    dry_run: bool = True,
+    report: Progress | None = None,
+) -> Report:
+    """Check all of a table, every branch of it; damage is in the report and never raised.
+
+    ``deep`` reads every data and index file. ``repair`` plans what is safe to do, and does it unless ``dry_run``; the
+    report has the plan, or what was done. ``report`` is called with what is being looked at, how much of it was, and how
+    much there is.
+    """
+    progress = report or _silent
+    structure = check_structure(store, progress)
+    found = structure.found
+    if deep:
+        check_rows(structure, progress)
+    repairs = tuple(found.repairs) if repair else ()
+    if repair and not dry_run:
+        repairs = carry_out(store, repairs)
+    notes: tuple[str, ...] = ()
+    if found.blind:
+        notes = (
+            f"unreferenced files were not looked for, because not everything that refers to files can be read: {found.blind[0]}",
+        )
+    return Report(
+        table=store.name,
+        problems=found.in_order(),
+        looked_at=structure.looked_at,
+        deep=deep,
+        repairs=repairs,
+        notes=notes,
+    )
+
+
+def _silent(_what: str, _done: int, _total: int) -> None:
+    """Nobody wants to know."""

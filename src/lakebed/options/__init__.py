@@ -1,0 +1,43 @@
+"""Table options: every option once, with its type, default, meaning and checks."""
+
+from lakebed.options.table_options import (
+    OPTIONS,
+    Kind,
+    Option,
+    Support,
+    TableOptions,
+    Value,
+    check_existing,
+    check_new,
+    find,
+    normalise,
+    parse_bool,
+    parse_duration,
+    parse_float,
+    parse_int,
+    parse_list,
+    parse_map,
+    parse_size,
+    to_markdown,
+)
+
+__all__ = [
+    "OPTIONS",
+    "Kind",
+    "Option",
+    "Support",
+    "TableOptions",
+    "Value",
+    "check_existing",
+    "check_new",
+    "find",
+    "normalise",
+    "parse_bool",
+    "parse_duration",
+    "parse_float",
+    "parse_int",
+    "parse_list",
+    "parse_map",
+    "parse_size",
+    "to_markdown",
+]

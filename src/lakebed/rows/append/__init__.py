@@ -1,0 +1,1 @@
+"""Kernels for append tables: write, delete, compact."""

@@ -1,0 +1,354 @@
+"""One data file after another: Arrow in, Parquet files near the target size and their entries out.
+
+Both kinds of tables write through here. Append tables store their columns as they are; primary-key tables put the key
+columns, the sequence number and the row kind in front of them. Nothing is visible before the entries are committed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import itertools
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakebed.format.binary_row import EMPTY_ROW, encode_row
+from lakebed.format.file_stats import (
+    EMPTY_STATS,
+    ColumnStats,
+    SimpleStats,
+    build_full_stats,
+    build_value_stats,
+    collect_from_arrow,
+    collect_from_parquet,
+    column_modes,
+)
+from lakebed.format.manifest.manifest import ADD, SOURCE_APPEND
+from lakebed.format.paths import partition_path
+from lakebed.format.schema.table_schema import KEY_PREFIX, TableSchema, parquet_schema
+from lakebed.format.types.data_types import Atomic, Field, not_null
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, SEQUENCE_COLUMN
+from lakebed.storage import explained
+
+RETRACTIONS: Final = (1, 3)  # -U and -D
+_KEY_ID: Final = (2**31 - 1) // 2
+_SEQUENCE_FIELD: Final = Field(2**31 - 2, SEQUENCE_COLUMN, Atomic("BIGINT", nullable=False))
+_KIND_FIELD: Final = Field(2**31 - 3, KIND_COLUMN, Atomic("TINYINT", nullable=False))
+_SAMPLE_ROWS: Final = 16 * 1024
+_UNIQUE_SHARE: Final = 0.95
+_MAX_GROUP_ROWS: Final = 1024 * 1024
+_ROW_GROUP_BYTES: Final = 128 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class FileLayout:
+    """How files of a table are written: everything that its schema and options decide."""
+
+    store: TableStore
+    schema: TableSchema
+    options: TableOptions
+    unique: str = field(default_factory=lambda: str(uuid.uuid4()))
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def new_name(self, prefix: str) -> str:
+        codec = f".{self.options.file_compression}" if self.options.suffix_includes_compression else ""
+        return f"{prefix}{self.unique}-{next(self.numbers)}{codec}.parquet"
+
+    def folder(self, partition: Sequence[object], bucket: int) -> str:
+        fields = self.schema.partition_fields
+        path = partition_path(
+            [column.name for column in fields],
+            [column.type for column in fields],
+            partition,
+            default_name=self.options.partition_default_name,
+            legacy_names=self.options.partition_legacy_name,
+        )
+        return self.store.paths.bucket(path, bucket, directory=self.options.data_file_directory or "")
+
+    @cached_property
+    def keys(self) -> tuple[Field, ...]:
+        """The trimmed primary key; empty for append tables."""
+        return self.schema.select(self.schema.trimmed_primary_key)
+
+    @property
+    def is_thin(self) -> bool:
+        """Whether files leave out the key columns, which the table's own columns repeat."""
+        return bool(self.options.get("data-file.thin-mode"))
+
+    @cached_property
+    def stored_fields(self) -> tuple[Field, ...]:
+        """The columns of a file, in order."""
+        if not self.keys:
+            return self.schema.fields
+        if self.is_thin:
+            return (_SEQUENCE_FIELD, _KIND_FIELD, *self.schema.fields)
+        keys = tuple(Field(_KEY_ID + key.id, KEY_PREFIX + key.name, not_null(key.type)) for key in self.keys)
+        return (*keys, _SEQUENCE_FIELD, _KIND_FIELD, *self.schema.fields)
+
+    @cached_property
+    def floats(self) -> tuple[str, ...]:
+        """The floating point columns, whose statistics Parquet gets wrong where there is a NaN."""
+        return tuple(
+            column.name
+            for column in self.schema.fields
+            if isinstance(column.type, Atomic) and column.type.root in {"FLOAT", "DOUBLE"}
+        )
+
+    @cached_property
+    def target_size(self) -> int:
+        return self.options.target_file_size(is_primary_key=bool(self.keys))
+
+    @property
+    def parquet_options(self) -> dict[str, Any]:
+        return {
+            "compression": self.options.parquet_codec,
+            "compression_level": self.options.zstd_level if self.options.parquet_codec == "zstd" else None,
+            "store_schema": False,
+            "store_decimal_as_integer": True,
+            "write_time_adjusted_to_utc": True,
+            "version": "2.6",
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlace:
+    """Where files go and what their entries say about that."""
+
+    partition: tuple[object, ...]
+    bucket: int
+    level: int = 0
+    source: int = SOURCE_APPEND
+    prefix: str = "data-"
+
+
+class RollingFiles:
+    """The files of one place, one after the other, each near the target size. Rows of keyed tables come in key order."""
+
+    def __init__(self, layout: FileLayout, place: FilePlace, paths: list[str]) -> None:
+        self._layout = layout
+        self._place = place
+        self._paths = paths
+        self._folder = layout.folder(place.partition, place.bucket)
+        self._current: _OpenFile | None = None
+        self._done: list[dict[str, Any]] = []
+
+    def write(self, rows: pa.Table) -> None:
+        """Take rows with the table's columns, for keyed tables also sequence number and kind."""
+        step = _row_group_rows(rows, self._layout.target_size, self._layout.options.row_group_bytes)
+        with_nan = frozenset(name for name in self._layout.floats if pc.any(pc.is_nan(rows[name])).as_py())
+        if self._current is not None and not with_nan <= self._current.without_stats:
+            self._finish()
+        for start in range(0, len(rows), step):
+            if self._current is None:
+                self._current = self._start(rows, with_nan)
+            if self._current.write(rows.slice(start, step)) >= self._layout.target_size:
+                self._finish()
+
+    def close(self) -> list[dict[str, Any]]:
+        """End the current file; gives an entry for each file written."""
+        self._finish()
+        return self._done
+
+    def discard(self) -> None:
+        """Give up the current file; it is left for its owner to remove."""
+        if self._current is not None:
+            with contextlib.suppress(Exception):
+                self._current.close()
+            self._current = None
+
+    def _start(self, rows: pa.Table, with_nan: frozenset[str]) -> _OpenFile:
+        path = f"{self._folder}/{self._layout.new_name(self._place.prefix)}"
+        self._layout.store.storage.make_folder(self._folder)
+        self._paths.append(path)
+        return _OpenFile(self._layout, path, with_nan, dictionary_columns(rows))
+
+    def _finish(self) -> None:
+        if self._current is not None:
+            file, self._current = self._current, None
+            self._done.append(_entry(self._layout, self._place, file, file.close()))
+
+
+class _OpenFile:
+    """A Parquet file being written, with what its footer will not tell.
+
+    Footers leave NaN out of their bounds, and readers that sort NaN above everything would skip row groups that they must
+    read: columns ``without_stats`` hold NaN and get no bounds at all.
+    """
+
+    def __init__(
+        self, layout: FileLayout, path: str, without_stats: frozenset[str], dictionaries: bool | list[str]
+    ) -> None:
+        self.path = path
+        self.size = 0
+        self.without_stats = without_stats
+        self.floats: dict[str, ColumnStats] = {}
+        self.keys = _KeyRange(layout) if layout.keys else None
+        self._layout = layout
+        self._schema = parquet_schema(layout.stored_fields)
+        self._footers: list[pq.FileMetaData] = []
+        with_stats = [
+            column.name
+            for column in layout.stored_fields
+            if isinstance(column.type, Atomic) and column.name not in without_stats
+        ]
+        with explained("write", path):
+            self._sink = layout.store.storage.arrow_filesystem().open_output_stream(path)
+            self._writer = pq.ParquetWriter(
+                self._sink,
+                self._schema,
+                metadata_collector=self._footers,
+                write_statistics=with_stats if without_stats else True,
+                use_dictionary=dictionaries,
+                **layout.parquet_options,
+            )
+
+    def write(self, rows: pa.Table) -> int:
+        """One row group; gives the bytes written so far."""
+        columns = [rows[column.name.removeprefix(KEY_PREFIX)] for column in self._layout.stored_fields]
+        with explained("write", self.path), self._given_up_on_failure():
+            self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema), row_group_size=len(rows))
+            for name, part in zip(
+                self._layout.floats, collect_from_arrow(rows.select(self._layout.floats)), strict=True
+            ):
+                self.floats[name] = _joined(self.floats.get(name, ColumnStats(null_count=0)), part)
+            if self.keys is not None:
+                self.keys.add(rows)
+            return int(self._sink.tell())
+
+    def close(self) -> pq.FileMetaData:
+        with explained("write", self.path), contextlib.closing(self._sink):
+            with self._given_up_on_failure():
+                self._writer.close()
+            self.size = int(self._sink.tell())
+        for name in self.without_stats:
+            self.floats[name] = ColumnStats(null_count=self.floats[name].null_count)
+        return self._footers[0]
+
+    @contextlib.contextmanager
+    def _given_up_on_failure(self) -> Iterator[None]:
+        """A Parquet writer that failed would try to end its file when it is collected, and complain that it cannot."""
+        try:
+            yield
+        except BaseException:
+            self._writer.is_open = False
+            raise
+
+
+class _KeyRange:
+    """What an entry of a keyed file tells beyond its columns: key range, sequence range, how many retractions."""
+
+    def __init__(self, layout: FileLayout) -> None:
+        self._keys = layout.keys
+        self._first: tuple[object, ...] = ()
+        self._last: tuple[object, ...] = ()
+        self._stats: list[ColumnStats] = []
+        self.min_sequence = 2**63 - 1
+        self.max_sequence = -1
+        self.retractions = 0
+
+    def add(self, rows: pa.Table) -> None:
+        names = [key.name for key in self._keys]
+        first, last = (tuple(rows[name][at].as_py() for name in names) for at in (0, len(rows) - 1))
+        stats = collect_from_arrow(rows.select(names))
+        self._stats = [_joined(a, b) for a, b in zip(self._stats, stats, strict=True)] if self._stats else stats
+        self._first, self._last = self._first or first, last
+        bounds = pc.min_max(rows[SEQUENCE_COLUMN])
+        self.min_sequence = min(self.min_sequence, bounds["min"].as_py())
+        self.max_sequence = max(self.max_sequence, bounds["max"].as_py())
+        kinds = rows[KIND_COLUMN].to_numpy()
+        self.retractions += int(np.isin(kinds, RETRACTIONS).sum())
+
+    @property
+    def bounds(self) -> tuple[bytes, bytes]:
+        types = [key.type for key in self._keys]
+        return encode_row(self._first, types), encode_row(self._last, types)
+
+    @property
+    def stats(self) -> SimpleStats:
+        return build_full_stats(self._stats, [key.type for key in self._keys])
+
+
+def _entry(layout: FileLayout, place: FilePlace, file: _OpenFile, footer: pq.FileMetaData) -> dict[str, Any]:
+    schema = layout.schema
+    collected = [
+        file.floats.get(column.name, stats)
+        for column, stats in zip(schema.fields, collect_from_parquet(footer, schema.fields), strict=True)
+    ]
+    thin_keys = [key.name for key in layout.keys] if layout.is_thin else []
+    modes = column_modes(schema.field_names, schema.options, level=place.level, thin_keys=thin_keys)
+    values, cols = build_value_stats(collected, schema.fields, modes, dense=layout.options.stats_dense_store)
+    keys = file.keys
+    low, high = (EMPTY_ROW, EMPTY_ROW) if keys is None else keys.bounds
+    key_stats = EMPTY_STATS if keys is None else keys.stats
+    return {
+        "kind": ADD,
+        "partition": encode_row(place.partition, [column.type for column in schema.partition_fields]),
+        "bucket": place.bucket,
+        "total_buckets": layout.options.bucket,
+        "file_name": file.path.rsplit("/", 1)[-1],
+        "file_size": file.size,
+        "row_count": footer.num_rows,
+        "min_key": low,
+        "max_key": high,
+        "key_min": key_stats.min_values,
+        "key_max": key_stats.max_values,
+        "key_null_counts": list(key_stats.null_counts),
+        "value_min": values.min_values,
+        "value_max": values.max_values,
+        "value_null_counts": list(values.null_counts),
+        "min_sequence_number": 0 if keys is None else keys.min_sequence,
+        "max_sequence_number": footer.num_rows - 1 if keys is None else keys.max_sequence,
+        "schema_id": schema.id,
+        "level": place.level,
+        "extra_files": [],
+        "creation_time": dt.datetime.now().replace(tzinfo=None),  # noqa: DTZ005 - the format wants wall clock time
+        "delete_row_count": 0 if keys is None else keys.retractions,
+        "embedded_index": None,
+        "file_source": place.source,
+        "value_stats_cols": None if cols is None else list(cols),
+        "external_path": None,
+        "first_row_id": None,
+        "write_cols": None,
+        "write_cols_sequences": None,
+    }
+
+
+def _joined(one: ColumnStats, other: ColumnStats) -> ColumnStats:
+    """The statistics of two parts of a column; a part without bounds is all null."""
+    lows = [part.min for part in (one, other) if part.min is not None]
+    highs = [part.max for part in (one, other) if part.max is not None]
+    nulls = (one.null_count or 0) + (other.null_count or 0)
+    return ColumnStats(min(lows, default=None), max(highs, default=None), nulls)
+
+
+def dictionary_columns(rows: pa.Table) -> bool | list[str]:
+    """The columns of a file to encode by dictionary: all but those whose values hardly repeat.
+
+    There the writer would fill a dictionary, find it too large and start over: slower, and larger on disk. Told by a
+    sample from all over the rows; small tables and nested columns (which the writer names by path) are left to it.
+    """
+    if len(rows) < 16 * _SAMPLE_ROWS or any(pa.types.is_nested(column.type) for column in rows.columns):
+        return True
+    sample = rows.take(pa.array(np.linspace(0, len(rows) - 1, _SAMPLE_ROWS, dtype=np.int64)))
+    return [
+        name
+        for name, column in zip(rows.column_names, sample.columns, strict=True)
+        if pc.count_distinct(column).as_py() < _UNIQUE_SHARE * _SAMPLE_ROWS
+    ]
+
+
+def _row_group_rows(rows: pa.Table, target_bytes: int, row_group_bytes: int | None) -> int:
+    """Rows per row group: large enough to compress well, small enough to stop near the target size."""
+    per_row = max(1, rows.nbytes // max(1, len(rows)))
+    wanted = min(row_group_bytes or _ROW_GROUP_BYTES, target_bytes) // per_row
+    return int(max(1, min(_MAX_GROUP_ROWS, wanted)))

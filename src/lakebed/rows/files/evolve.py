@@ -1,0 +1,184 @@
+"""Rows of an old file as the query's schema wants them.
+
+Columns and nested fields are matched by id, whatever they were called when the file was written. A field that the file
+lacks is null; one whose type was changed since is cast, which the rules of schema changes guarantee to work. A column
+that became STRING gets the text that Paimon's Java readers give its old values. (They agree on years 0 to 9999; of
+floating point numbers, which only others let become STRING, the text is that of Java 19 and later.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import CorruptError, UnsupportedError
+from lakebed.format.types.data_types import (
+    STRING_ROOTS,
+    Array,
+    Atomic,
+    DataType,
+    Field,
+    Map,
+    Row,
+    field_to_arrow,
+    to_arrow,
+)
+
+
+def same_type(old: DataType, new: DataType) -> bool:
+    """Whether stored values need no change to be of the new type: equal ids, names and types all the way down."""
+    match old, new:
+        case Atomic(), Atomic():
+            return bool(to_arrow(old) == to_arrow(new))
+        case Array(old_element), Array(new_element):
+            return same_type(old_element, new_element)
+        case Map(old_key, old_value), Map(new_key, new_value):
+            return same_type(old_key, new_key) and same_type(old_value, new_value)
+        case Row(old_fields), Row(new_fields):
+            return [(f.id, f.name) for f in old_fields] == [(f.id, f.name) for f in new_fields] and all(
+                same_type(a.type, b.type) for a, b in zip(old_fields, new_fields, strict=True)
+            )
+        case _:
+            return False
+
+
+def evolve(table: pa.Table, file_fields: Sequence[Field], wanted: Sequence[Field], *, where: str) -> pa.Table:
+    """Columns of a file, named as in the file, turned into the wanted columns."""
+    by_id = {field.id: field for field in file_fields}
+    columns = []
+    for field in wanted:
+        old = by_id.get(field.id)
+        if old is None:
+            columns.append(pa.chunked_array([pa.nulls(len(table), to_arrow(field.type))]))
+        else:
+            columns.append(_column(table[old.name], old.type, field.type, f"column {field.name!r} of {where}"))
+    # Nullability is the table's promise, not the file's: a column may have become nullable since.
+    schema = pa.schema([field_to_arrow(field).with_nullable(True) for field in wanted])
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _column(column: pa.ChunkedArray, old: DataType, new: DataType, where: str) -> pa.ChunkedArray:
+    wanted = to_arrow(new)
+    if same_type(old, new) and column.type == wanted:
+        return column
+    try:
+        chunks = [_array(chunk, old, new) for chunk in column.chunks]
+    except pa.ArrowException as error:
+        raise CorruptError(f"{where}: a stored {old} cannot be read as {new}: {error}") from None
+    return pa.chunked_array(chunks, wanted)
+
+
+def _array(array: pa.Array, old: DataType, new: DataType) -> pa.Array:
+    wanted = to_arrow(new)
+    match old, new:
+        case Row(old_fields), Row(new_fields):
+            by_id = {field.id: (i, field) for i, field in enumerate(old_fields)}
+            parts = []
+            for field in new_fields:
+                if field.id in by_id:
+                    index, before = by_id[field.id]
+                    parts.append(_array(pc.struct_field(array, [index]), before.type, field.type))
+                else:
+                    parts.append(pa.nulls(len(array), to_arrow(field.type)))
+            return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=array.is_null())
+        case Array(old_element), Array(new_element):
+            values = _array(array.values, old_element, new_element)
+            return pa.ListArray.from_arrays(_offsets(array), values, type=wanted, mask=_mask(array))
+        case Map(old_key, old_value), Map(new_key, new_value):
+            keys = _array(array.keys, old_key, new_key)
+            items = _array(array.items, old_value, new_value)
+            return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted, mask=_mask(array))
+        case Atomic(root), Atomic("STRING") if root not in STRING_ROOTS:
+            return _text(array, old).cast(wanted)
+        case _:
+            return array.cast(wanted)
+
+
+# ----------------------------------------------------------------------------------------------- values as text
+
+
+def _text(array: pa.Array, old: Atomic) -> pa.Array:
+    """Values as Java prints them."""
+    match old.root:
+        case "DECIMAL":
+            return _decimal_text(array)
+        case "TIME":
+            return _time_text(array, old.params[0])
+        case "TIMESTAMP":
+            return _timestamp_text(array, old.params[0])
+        case "FLOAT" | "DOUBLE":
+            return _float_text(array)
+        case "TIMESTAMP_LTZ":
+            raise UnsupportedError(
+                f"a column changed from {old} to STRING, whose text depends on the reader's time zone; "
+                "read this table with Apache Paimon"
+            )
+        case _:
+            return array.cast(pa.string())
+
+
+def _decimal_text(array: pa.Array) -> pa.Array:
+    """Plain digits, with the dot put in by hand: Arrow prints small decimals with an exponent."""
+    precision, scale = array.type.precision, array.type.scale
+    unscaled = pa.Array.from_buffers(
+        pa.decimal128(precision, 0), len(array), array.buffers(), array.null_count, array.offset
+    ).cast(pa.string())
+    if not scale:
+        return unscaled
+    digits = pc.utf8_lpad(pc.utf8_ltrim(unscaled, "-"), scale + 1, "0")
+    dotted = pc.binary_join_element_wise(
+        pc.utf8_slice_codeunits(digits, 0, -scale), pc.utf8_slice_codeunits(digits, -scale), "."
+    )
+    return pc.if_else(pc.starts_with(unscaled, "-"), pc.binary_join_element_wise("-", dotted, ""), dotted)
+
+
+def _time_text(array: pa.Array, precision: int) -> pa.Array:
+    """``01:02:03``, and with a precision at least one digit of the fraction: ``01:02:03.4``, ``01:02:03.0``."""
+    text = array.cast(pa.string())  # always with three digits
+    if not precision:
+        return pc.utf8_slice_codeunits(text, 0, 8)
+    cut = pc.utf8_slice_codeunits(text, 0, 9 + min(precision, 3))
+    return pc.replace_substring_regex(cut, r"(\.\d+?)0*$", r"\1")
+
+
+def _timestamp_text(array: pa.Array, precision: int) -> pa.Array:
+    """``2024-01-02 03:04:05.678``: as many digits as the precision says, more where the value has them."""
+    text = array.cast(pa.string())  # always with the digits of the unit
+    cut = pc.replace_substring_regex(text, rf"(\.\d{{{precision},}}?)0*$", r"\1")
+    return cut if precision else pc.utf8_rtrim(cut, ".")
+
+
+def _float_text(array: pa.Array) -> pa.Array:
+    """The shortest digits that name the number, in Java's notation; each distinct bit pattern is printed once."""
+    kind = np.float32 if pa.types.is_float32(array.type) else np.float64
+    bits = array.view(pa.int32() if kind is np.float32 else pa.int64()).dictionary_encode()
+    values = np.asarray(bits.dictionary).view(kind)
+    return pa.array([_java_number(value) for value in values], pa.string()).take(bits.indices)
+
+
+def _java_number(value: np.floating) -> str:
+    if np.isnan(value):
+        return "NaN"
+    if np.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return np.format_float_positional(value, unique=True, trim="0")
+    shortest = np.format_float_scientific(value, unique=True, trim="0")
+    two_digits = f"{value:.1e}"  # where one digit would do, Java gives the nearest number of two
+    mantissa, exponent = (two_digits if type(value)(two_digits) == value else shortest).split("e")
+    return f"{mantissa}E{int(exponent)}"
+
+
+# ------------------------------------------------------------------------------------------------- nested arrays
+
+
+def _offsets(array: pa.Array) -> pa.Array:
+    """Offsets of a list or map array as an array of their own (masks need offsets that start at zero)."""
+    return pa.concat_arrays([array.offsets]) if array.offsets.offset else array.offsets
+
+
+def _mask(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None

@@ -1,0 +1,114 @@
+"""Parquet data files: some columns of some files into Arrow, with the damaged one named when it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from lakebed.errors import CorruptError, LakebedError, NotFoundError, UnsupportedError
+from lakebed.format import predicate as pred
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row
+from lakebed.rows.files.evolve import same_type
+from lakebed.storage import Storage
+
+_FORMAT: Final[Any] = ds.ParquetFileFormat()
+
+
+def read_parquet(
+    storage: Storage, paths: Sequence[str], schema: pa.Schema, columns: Sequence[str], rows: pc.Expression | None = None
+) -> pa.Table:
+    """Columns of files that share a schema, in the order of the files; row groups that cannot match are skipped."""
+    check_formats(paths)
+    filesystem = storage.arrow_filesystem()
+    try:
+        fragments = [_FORMAT.make_fragment(path, filesystem) for path in paths]
+        return ds.FileSystemDataset(fragments, schema, _FORMAT, filesystem).to_table(columns=list(columns), filter=rows)
+    except (pa.ArrowException, OSError) as error:
+        raise _blame(storage, paths, error) from error
+
+
+def pushed_condition(
+    node: pred.Node | None, schema: TableSchema, by_id: Mapping[int, Field]
+) -> tuple[pc.Expression | None, bool]:
+    """What of a condition a file's own columns can answer, and whether that is all of it.
+
+    Floating point columns are left out: statistics of row groups do not tell that there is a NaN.
+    """
+    if node is None or node == pred.TRUE:
+        return None, True
+    names = {}
+    for name in pred.columns(node):
+        column = schema.field(name)
+        stored = by_id.get(column.id)
+        if stored is not None and same_type(stored.type, column.type) and not _holds_floats(stored.type):
+            names[name] = stored.name
+    part = pred.implied(node, names)
+    if part == pred.TRUE:
+        return None, False
+    return pred.to_arrow_expression(pred.rename(part, names)), part == node
+
+
+def _holds_floats(data_type: DataType) -> bool:
+    """Whether a column has floating point numbers anywhere inside."""
+    match data_type:
+        case Atomic(root):
+            return root in {"FLOAT", "DOUBLE"}
+        case Array(element):
+            return _holds_floats(element)
+        case Map(key, value):
+            return _holds_floats(key) or _holds_floats(value)
+        case Row(fields):
+            return any(_holds_floats(field.type) for field in fields)
+
+
+def without_rows(table: pa.Table, deleted: npt.NDArray[np.int64], path: str) -> pa.Table:
+    """A whole file's rows without those at some positions."""
+    return table.filter(pa.array(~marked_rows(table, deleted, path)))
+
+
+def marked_rows(table: pa.Table, deleted: npt.NDArray[np.int64], path: str) -> npt.NDArray[np.bool_]:
+    """Which of a whole file's rows a deletion vector names."""
+    if len(deleted) and int(deleted[-1]) >= len(table):
+        raise CorruptError(
+            f"the deletion vector of {path} names row {int(deleted[-1])}, but the file has {len(table)} rows; "
+            "restore its index file or roll back"
+        )
+    marked = np.zeros(len(table), np.bool_)
+    marked[deleted] = True
+    return marked
+
+
+def check_formats(paths: Sequence[str]) -> None:
+    """Refuse files of other formats, by their names."""
+    for path in paths:
+        if not path.endswith(".parquet"):
+            raise UnsupportedError(
+                f"{path} is not a Parquet file; Lakebed reads Parquet only. Rewrite the table with "
+                "'file.format' = 'parquet', for example by compacting it with Apache Paimon"
+            )
+
+
+def _blame(storage: Storage, paths: Sequence[str], error: Exception) -> LakebedError:
+    """The file that made a read fail, by looking at each."""
+    filesystem = storage.arrow_filesystem()
+    for path in paths:
+        if not storage.exists(path):
+            return NotFoundError(
+                f"data file {path} is gone; the snapshot that needs it may have expired. Read a newer snapshot"
+            )
+        try:
+            with pq.ParquetFile(path, filesystem=filesystem) as file:
+                for batch in file.iter_batches():
+                    del batch
+        except (pa.ArrowException, OSError) as problem:
+            reason = str(problem).split("\n")[0]
+            return CorruptError(f"data file {path} cannot be read: {reason}; restore it or roll back")
+    return CorruptError(f"data files {paths[0]} and following cannot be read: {error}")

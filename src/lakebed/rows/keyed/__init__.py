@@ -1,0 +1,1 @@
+"""Kernels for primary-key tables: write, merge, read, compact, and the changelog of a compaction."""

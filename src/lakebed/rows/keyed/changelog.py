@@ -1,0 +1,99 @@
+"""What a merge changed, as rows of a changelog: +I for a new key, -U and +U for a changed one, -D for one that is gone.
+
+A row before an update carries the values and the sequence number of what was there, a row after it those of what is there
+now. Keys about which nothing is new are left out; an update that changes no value is left out if that is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.options import TableOptions
+from lakebed.rows.difference import equal_rows
+from lakebed.rows.files.data_file import RETRACTIONS
+from lakebed.rows.keyed.keyed_merge import Before, Ints, Piece
+from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, NOWHERE
+
+INSERT: Final = 0
+UPDATE_BEFORE: Final = 1
+UPDATE_AFTER: Final = 2
+DELETE: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogRules:
+    """How a table's compactions make a changelog, if they do.
+
+    ``compared`` are the columns in which an update must differ, ``None`` if it need not. ``only_inserts``: the first row of
+    a key stays as it is.
+    """
+
+    producer: str
+    compared: tuple[str, ...] | None = None
+    only_inserts: bool = False
+
+    @staticmethod
+    def of(schema: TableSchema) -> ChangelogRules:
+        options = TableOptions(schema.options)
+        ignored = options.changelog_ignored_fields
+        names = tuple(name for name in schema.field_names if name not in ignored)
+        return ChangelogRules(
+            options.changelog_producer,
+            names if options.changelog_row_deduplicate else None,
+            options.get("merge-engine") == "first-row",
+        )
+
+    def before(self, output_level: int, max_level: int) -> Before | None:
+        """What counts as there before a compaction to some level; ``None`` if that compaction makes no changelog."""
+        if self.producer == "lookup":
+            return Before(1)
+        return Before(max_level) if self.producer == "full-compaction" and output_level >= max_level else None
+
+
+def changes(piece: Piece, rules: ChangelogRules) -> pa.Table:
+    """The changelog of merged rows, in the order of keys, with sequence numbers and kinds."""
+    touched = piece.touched
+    if touched is None:
+        return piece.rows.slice(0, 0)
+    before = _row_of_key(touched.before, touched.rows)
+    after = _row_of_key(touched.after, piece.rows)
+    count = max(len(before), len(after))
+    before, after = _padded(before, count), _padded(after, count)
+    had, has = before != NOWHERE, after != NOWHERE
+    inserted, deleted, updated = (np.flatnonzero(mask) for mask in (has & ~had, had & ~has, had & has))
+    if rules.only_inserts:
+        deleted = updated = updated[:0]
+    if rules.compared is not None and len(updated):
+        old = touched.rows.select(rules.compared).take(pa.array(before[updated]))
+        new = piece.rows.select(rules.compared).take(pa.array(after[updated]))
+        updated = updated[~equal_rows(old, new)]
+    parts = [
+        (deleted, before[deleted], DELETE),
+        (updated, before[updated], UPDATE_BEFORE),
+        (inserted, after[inserted] + len(touched.rows), INSERT),
+        (updated, after[updated] + len(touched.rows), UPDATE_AFTER),
+    ]
+    keys, rows = (np.concatenate([part[at] for part in parts]) for at in (0, 1))
+    kinds = np.repeat(np.array([kind for *_, kind in parts], np.int8), [len(part[0]) for part in parts])
+    order = np.argsort(keys, kind="stable")  # of one key, the row before comes first
+    old_rows = pa.Table.from_arrays(touched.rows.select(piece.rows.column_names).columns, schema=piece.rows.schema)
+    table = pa.concat_tables([old_rows, piece.rows]).take(pa.array(rows[order]))
+    position = table.schema.get_field_index(KIND_COLUMN)
+    return table.set_column(position, table.schema.field(position), pa.array(kinds[order]))
+
+
+def _row_of_key(keys: Ints, rows: pa.Table) -> Ints:
+    """For each key the number of its row, if it has one that is no retraction."""
+    live = (keys != NOWHERE) & ~np.isin(rows[KIND_COLUMN].to_numpy(), RETRACTIONS)
+    found = np.full(int(keys.max(initial=-1)) + 1, NOWHERE, np.int64)
+    found[keys[live]] = np.flatnonzero(live)
+    return found
+
+
+def _padded(rows: Ints, count: int) -> Ints:
+    return np.append(rows, np.full(count - len(rows), NOWHERE, np.int64))

@@ -1,0 +1,178 @@
+"""Rows with the same primary key become one: the merge engines, as kernels on whole Arrow tables.
+
+Rows come sorted by key and, within a key, oldest first (:class:`SortedRows`); what comes out has one row per key, in the
+same order. Nothing is read or written here, nothing is dropped that a later merge could need: merged -D and -U rows stay,
+and whoever reads drops them. The rules are those of Paimon 2.0's own merge functions, record by record:
+
+* A key with a single row keeps that row exactly as it is, kind included.
+* The merged row carries the sequence number of the newest row. Its kind is the winner's (``deduplicate``,
+  ``first-row``), else +I, or -D if the record was removed.
+* ``ignore-delete`` leaves out retractions that are already in files; writers leave them out before (:func:`kept_rows`).
+* A retraction that the engine cannot apply is a :class:`DataError`, as is a sum that does not fit its column. What a
+  later removal of the record makes void is not looked at.
+
+Merging may go in stages, as it does with files: older rows and newer rows apart, then both results. That gives the same as
+merging all at once for ``deduplicate`` and ``first-row``, and for ``partial-update`` and ``aggregation`` as long as nothing
+is taken back, no late row is aggregated in a sequence group, and arithmetic is exact. Otherwise it depends on the stages,
+in Paimon just as here: a retraction merged apart from what it takes back is lost (only ``sum`` keeps it, as a negative),
+a record that was removed and filled again builds on the delete's values only while the delete is there, and floats and
+products of decimals are rounded in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import DataError
+from lakebed.rows.merge_engines.aggregation import Aggregation
+from lakebed.rows.merge_engines.key_history import NOWHERE, UPDATE_BEFORE, Bools, Ints, Keys, Kinds, is_retraction
+from lakebed.rows.merge_engines.merge_spec import MergeSpec
+from lakebed.rows.merge_engines.partial_update import CANNOT_RETRACT, PartialUpdate
+
+__all__ = [
+    "KIND_COLUMN",
+    "NOWHERE",
+    "SEQUENCE_COLUMN",
+    "MergeSpec",
+    "SortedRows",
+    "check_kinds",
+    "kept_rows",
+    "keys_with_result",
+    "kinds_from_strings",
+    "merge_rows",
+    "pick_rows",
+]
+
+SEQUENCE_COLUMN: Final = "_SEQUENCE_NUMBER"
+KIND_COLUMN: Final = "_VALUE_KIND"
+ROW_KINDS: Final = ("+I", "-U", "+U", "-D")
+
+
+@dataclass(frozen=True, slots=True)
+class SortedRows:
+    """Rows sorted by (key, user sequence fields, sequence number).
+
+    ``table`` has the columns to merge (``MergeSpec.inputs``), ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``; ``starts`` holds
+    the first row of each key, ascending, from 0.
+    """
+
+    table: pa.Table
+    starts: Ints
+
+    @property
+    def kinds(self) -> Kinds:
+        kinds: Kinds = self.table[KIND_COLUMN].to_numpy()
+        return kinds
+
+
+def pick_rows(spec: MergeSpec, kinds: Kinds, starts: Ints) -> Ints:
+    """The winning row of each key for ``deduplicate`` and ``first-row``; -1 if all its rows are ignored deletes.
+
+    >>> spec = MergeSpec("deduplicate")
+    >>> pick_rows(spec, np.array([0, 2, 3, 0], np.int8), np.array([0, 3]))
+    array([2, 3])
+    """
+    keys = Keys(starts, len(kinds))
+    first = spec.engine == "first-row"
+    if spec.takes_last:
+        return keys.last
+    retracts = is_retraction(kinds)
+    if not retracts.any():
+        return keys.starts if first else keys.last
+    if spec.ignore_delete:
+        return keys.first_where(~retracts) if first else keys.last_where(~retracts)
+    if (retracts & (keys.lengths > 1)[keys.of_row]).any():
+        raise DataError(_cannot_retract(spec))
+    return keys.starts
+
+
+def merge_rows(spec: MergeSpec, rows: SortedRows, columns: Sequence[str]) -> pa.Table:
+    """One row per key that has a result: ``columns``, the sequence number and the kind."""
+    names = [*columns, SEQUENCE_COLUMN, KIND_COLUMN]
+    if spec.picks_rows:
+        picked = pick_rows(spec, rows.kinds, rows.starts)
+        return rows.table.select(names).take(pa.array(picked[picked != NOWHERE]))
+    if spec.ignore_delete and spec.engine == "partial-update":
+        rows = _without_retractions(rows)
+    if len(rows.starts) == len(rows.table):
+        return rows.table.select(names)
+    keys = Keys(rows.starts, len(rows.table))
+    engine = PartialUpdate if spec.engine == "partial-update" else Aggregation
+    merge = engine(spec, rows.table, keys, rows.kinds)
+    sequence = rows.table[SEQUENCE_COLUMN].take(pa.array(keys.last))
+    arrays = [*(merge.column(name) for name in columns), sequence, pa.array(merge.merged_kinds())]
+    fields = [rows.table.schema.field(name) for name in names]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def keys_with_result(spec: MergeSpec, rows: SortedRows) -> Ints:
+    """The numbers of the keys that :func:`merge_rows` gives a row for; not for engines that pick rows."""
+    if spec.ignore_delete and spec.engine == "partial-update":
+        keep = ~is_retraction(rows.kinds)
+        if not keep.all():
+            return np.flatnonzero(np.add.reduceat(keep.astype(np.int64), rows.starts))
+    return np.arange(len(rows.starts))
+
+
+def _without_retractions(rows: SortedRows) -> SortedRows:
+    keep = ~is_retraction(rows.kinds)
+    if keep.all():
+        return rows
+    keys = Keys(rows.starts, len(keep))
+    left = np.add.reduceat(keep.astype(np.int64), keys.starts)
+    left = left[left > 0]
+    return SortedRows(rows.table.filter(pa.array(keep)), np.cumsum(left) - left)
+
+
+# ------------------------------------------------------------------------------------------- rows on their way in
+
+
+def kinds_from_strings(array: pa.Array | pa.ChunkedArray) -> Kinds:
+    """Row kinds from the texts of a ``rowkind.field`` column, in either case.
+
+    >>> kinds_from_strings(pa.array(["+I", "-D", "+u"]))
+    array([0, 3, 2], dtype=int8)
+    >>> kinds_from_strings(pa.array(["+I", "delete"]))
+    Traceback (most recent call last):
+    ...
+    lakebed.errors.DataError: row 1 has the row kind 'delete'; a row kind is one of +I, -U, +U, -D
+    """
+    kinds = pc.index_in(pc.utf8_upper(array), value_set=pa.array(ROW_KINDS, array.type))
+    if kinds.null_count:
+        row = pc.index(pc.is_null(kinds), True).as_py()
+        raise DataError(
+            f"row {row} has the row kind {array[row].as_py()!r}; a row kind is one of {', '.join(ROW_KINDS)}"
+        )
+    return np.asarray(kinds).astype(np.int8)
+
+
+def kept_rows(spec: MergeSpec, kinds: Kinds) -> Bools | None:
+    """Which rows a writer keeps by ``ignore-delete`` and ``ignore-update-before``; None: all."""
+    if spec.ignore_delete:
+        dropped = is_retraction(kinds)
+    elif spec.ignore_update_before:
+        dropped = kinds == UPDATE_BEFORE
+    else:
+        return None
+    return ~dropped if dropped.any() else None
+
+
+def check_kinds(spec: MergeSpec, kinds: Kinds) -> None:
+    """Refuse retractions that the engine could never apply, before they are written: alone in a file they would lurk."""
+    refuses = spec.engine == "first-row" or (
+        spec.engine == "partial-update" and not spec.groups and not spec.remove_on_delete
+    )
+    if refuses and not spec.ignore_delete and is_retraction(kinds).any():
+        raise DataError(_cannot_retract(spec))
+
+
+def _cannot_retract(spec: MergeSpec) -> str:
+    if spec.engine == "first-row":
+        return "'merge-engine' is first-row, which cannot apply a -U or -D row; set 'ignore-delete' to ignore such rows"
+    return CANNOT_RETRACT

@@ -1,0 +1,1 @@
+"""What the service answers: the contents, history and health of tables, read from their metadata."""

@@ -1,0 +1,320 @@
+"""How a table is: one verdict and one reason for each thing that can go wrong with it slowly.
+
+``ok`` means that nothing needs to be done, ``warning`` that something should be, ``problem`` that reads or writes suffer now,
+``unknown`` that it was not looked at, or could not be. Every verdict follows from metadata; only orphans need the folders to be
+listed, so they are left out of summaries and of tables where that would take long.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import LakebedError
+from lakebed.metadata.plan.small_files import SmallFilePolicy, pick_small_files
+from lakebed.operations.compact.compact_keyed import compaction_options
+from lakebed.operations.compact.compact_manifests import ManifestShape
+from lakebed.options import TableOptions
+from lakebed.service.answers.chain import chain_rows
+from lakebed.service.answers.contents import Contents, total
+from lakebed.service.answers.texts import count_text, names_text, size_text
+from lakebed.service.models.common import HealthSummary, Verdict
+from lakebed.service.models.tables import Health, HealthItem
+from lakebed.service.warehouses import OpenTable
+
+_RANK: Final[dict[Verdict, int]] = {"ok": 0, "unknown": 0, "warning": 1, "problem": 2}
+_MANY_SMALL_FILES: Final = 1000
+_SMALL_BUCKET: Final = 1024**2
+_MANY_BUCKETS: Final = 32
+_EXTRA_RUNS: Final = 3
+_MARKED_SHARE: Final = 0.2
+_MANY_MANIFESTS: Final = 100
+_TOO_MANY_MANIFESTS: Final = 1000
+_SMALL_MANIFEST: Final = 256 * 1024
+_DEAD_SHARE: Final = 0.5
+_FEW_ENTRIES: Final = 1000
+_LARGE_INDEX: Final = 1024**3
+_MANY_SNAPSHOTS: Final = 10_000
+_TOO_MANY_SNAPSHOTS: Final = 200_000
+_LISTABLE_FILES: Final = 100_000
+_LISTABLE_SNAPSHOTS: Final = 2_000
+_REMEMBERED: Final = 1024
+_LOG: Final = logging.getLogger("lakebed.service")
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """A table that is looked at, and what it consists of."""
+
+    opened: OpenTable
+    contents: Contents
+    snapshot_count: int
+
+    @property
+    def options(self) -> TableOptions:
+        return TableOptions(self.contents.schema.options)
+
+
+def examine(patient: Patient, *, orphans: bool) -> Health:
+    """Look at everything; at orphans only if asked."""
+    items = [item for look in _LOOKS for item in _safely(look, patient)]
+    items += _safely(_orphans, patient) if orphans else [_item("orphans", "unknown", "Not looked for.")]
+    snapshot = patient.contents.snapshot
+    return Health(
+        verdict=max((item.verdict for item in items), key=lambda verdict: _RANK[verdict], default="ok"),
+        snapshot_id=None if snapshot is None else snapshot.id,
+        items=items,
+    )
+
+
+def summary_of(health: Health) -> HealthSummary:
+    """The verdict, and why it is not ok."""
+    verdict: Verdict = "ok" if _RANK[health.verdict] == 0 else health.verdict
+    return HealthSummary(verdict=verdict, reasons=[item.reason for item in health.items if _RANK[item.verdict] > 0])
+
+
+class Examined:
+    """Results by the state of a table, so that a list of tables need not look at each again."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[Any, ...], Health] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, key: tuple[Any, ...], look: Callable[[], Health]) -> Health:
+        """What is known under a key, else what a look gives."""
+        with self._lock:
+            known = self._known.get(key)
+        if known is None:
+            known = look()
+            with self._lock:
+                self._known[key] = known
+                while len(self._known) > _REMEMBERED:
+                    self._known.popitem(last=False)
+        return known
+
+
+# ------------------------------------------------------------------------------------------------------------- looks
+
+
+_TITLES: Final = {
+    "small_files": "Small files",
+    "levels": "Levels",
+    "deleted_rows": "Deleted rows",
+    "manifests": "Manifests",
+    "indexes": "Indexes",
+    "history": "History",
+    "chain": "Chain",
+    "orphans": "Orphan files",
+    "options": "Options",
+}
+
+
+def _item(
+    name: str,
+    verdict: Verdict,
+    reason: str,
+    *,
+    value: float | None = None,
+    unit: str | None = None,
+    action: str | None = None,
+) -> HealthItem:
+    return HealthItem(
+        name=name,
+        title=_TITLES[name],
+        verdict=verdict,
+        reason=reason,
+        value=value,
+        unit=unit,
+        action=None if verdict in {"ok", "unknown"} else action,
+    )
+
+
+def _safely(look: Callable[[Patient], Iterator[HealthItem]], patient: Patient) -> list[HealthItem]:
+    """What a look finds; one that fails says why and does not hide the others."""
+    try:
+        return list(look(patient))
+    except LakebedError as error:
+        why = str(error)
+    except Exception:  # noqa: BLE001 - a fault here must not hide the table, nor all the tables of a list
+        _LOG.exception("%s of table %s could not be looked at", look.__name__, patient.opened.full_name)
+        why = "the log of the service tells why"
+    return [_item(look.__name__.removeprefix("_"), "unknown", f"Could not be looked at: {why}")]
+
+
+def _small_files(patient: Patient) -> Iterator[HealthItem]:
+    entries, schema = patient.contents.entries, patient.contents.schema
+    if schema.primary_keys:
+        yield _small_buckets(patient)
+        return
+    policy = SmallFilePolicy.of(patient.options, full=False)
+    nothing = np.zeros(len(entries), np.int64)
+    packs = pick_small_files(entries, policy, deleted_rows=nothing, ordered=patient.options.bucket > 0)
+    merged = sum(len(pack) for pack in packs)
+    small = int(pc.sum(pc.less(entries["file_size"], policy.small_size)).as_py() or 0)
+    if not merged:
+        reason = f"{count_text(len(entries), 'file')}, too few small ones beside each other to be worth merging."
+        yield _item("small_files", "ok", reason, value=small, unit="files")
+        return
+    reason = (
+        f"{merged:,} of {count_text(len(entries), 'file')} are small enough to be merged; a compaction would make about "
+        f"{len(packs):,} of them."
+    )
+    verdict: Verdict = "problem" if merged >= _MANY_SMALL_FILES else "warning"
+    yield _item("small_files", verdict, reason, value=small, unit="files", action="compact")
+
+
+def _small_buckets(patient: Patient) -> HealthItem:
+    """Files of a primary-key table are small where buckets are."""
+    buckets = patient.contents.bucket_count
+    mean = patient.contents.byte_count // max(buckets, 1)
+    files = len(patient.contents.entries)
+    if buckets >= _MANY_BUCKETS and mean < _SMALL_BUCKET:
+        reason = (
+            f"{count_text(buckets, 'bucket')} hold {size_text(mean)} on average; fewer buckets, or fewer partitions, would "
+            "mean fewer files."
+        )
+        return _item("small_files", "warning", reason, value=files, unit="files")
+    reason = f"{count_text(files, 'file')} in {count_text(buckets, 'bucket')}, {size_text(mean)} a bucket on average."
+    return _item("small_files", "ok", reason, value=files, unit="files")
+
+
+def _levels(patient: Patient) -> Iterator[HealthItem]:
+    if not patient.contents.schema.primary_keys:
+        return
+    trigger = compaction_options(patient.options).trigger
+    most = _most_runs(patient.contents.entries)
+    unit, action = "sorted runs", "compact"
+    reason = f"The fullest bucket has {count_text(most, 'sorted run')}; compaction begins at {trigger}."
+    if most <= trigger:
+        yield _item("levels", "ok", reason, value=most, unit=unit)
+    elif most <= trigger + _EXTRA_RUNS:
+        yield _item("levels", "warning", f"{reason} It is late.", value=most, unit=unit, action=action)
+    else:
+        slow = "Reads merge all of them."
+        yield _item("levels", "problem", f"{reason} {slow}", value=most, unit=unit, action=action)
+
+
+def _most_runs(entries: pa.Table) -> int:
+    """The sorted runs of the bucket that has most: files of level 0, and other levels that are not empty."""
+    levels = entries.group_by(["partition", "bucket", "level"], use_threads=False).aggregate([("file_name", "count")])
+    runs = pc.if_else(pc.equal(levels["level"], 0), levels["file_name_count"], 1)
+    counted = levels.append_column("runs", runs).group_by(["partition", "bucket"]).aggregate([("runs", "sum")])
+    return int(pc.max(counted["runs_sum"]).as_py() or 0)
+
+
+def _deleted_rows(patient: Patient) -> Iterator[HealthItem]:
+    snapshot = patient.contents.snapshot
+    if snapshot is None or snapshot.index_manifest is None:
+        return
+    index = patient.opened.store.manifests.read_index(snapshot.index_manifest)
+    vectors = [vector for entry in index for vector in entry.vectors or ()]
+    if not vectors:
+        return
+    marked = sum(vector.cardinality or 0 for vector in vectors)
+    share = marked / max(total(patient.contents.entries, "row_count"), 1)
+    reason = f"{count_text(marked, 'row')} ({share:.0%}) in files are marked as deleted."
+    verdict: Verdict = "warning" if share > _MARKED_SHARE else "ok"
+    yield _item("deleted_rows", verdict, reason, value=marked, unit="rows", action="compact")
+
+
+def _manifests(patient: Patient) -> Iterator[HealthItem]:
+    snapshot = patient.contents.snapshot
+    metas = [] if snapshot is None else patient.opened.store.manifests.base_and_delta(snapshot)
+    shape = ManifestShape.of(metas)
+    dead = 1 - len(patient.contents.entries) / max(shape.entries, 1)
+    reason = f"{count_text(shape.manifests, 'manifest')} with {count_text(shape.entries, 'entry', 'entries')}, {size_text(shape.bytes)}."
+    action, unit = "compact-manifests", "manifests"
+    is_split = shape.manifests > _MANY_MANIFESTS and shape.bytes < shape.manifests * _SMALL_MANIFEST
+    verdict: Verdict = "ok"
+    if shape.entries > _FEW_ENTRIES and dead > _DEAD_SHARE:
+        verdict, reason = "warning", f"{reason} {dead:.0%} of the entries are of files that are gone."
+    if is_split:
+        verdict = "problem" if shape.manifests > _TOO_MANY_MANIFESTS else "warning"
+        reason = f"{reason} They are small, and each read opens many."
+    yield _item("manifests", verdict, reason, value=shape.manifests, unit=unit, action=action)
+
+
+def _indexes(patient: Patient) -> Iterator[HealthItem]:
+    snapshot = patient.contents.snapshot
+    index = [] if snapshot is None else patient.opened.store.manifests.read_index(snapshot.index_manifest)
+    if not index:
+        yield _item("indexes", "ok", "The table has no index files.", value=0, unit="bytes")
+        return
+    size = sum(entry.file_size for entry in index)
+    reason = f"{count_text(len(index), 'index file')}, {size_text(size)}."
+    if size > max(_LARGE_INDEX, patient.contents.byte_count // 2):
+        yield _item("indexes", "warning", f"{reason} They are large beside the data.", value=size, unit="bytes")
+        return
+    yield _item("indexes", "ok", reason, value=size, unit="bytes")
+
+
+def _history(patient: Patient) -> Iterator[HealthItem]:
+    count = patient.snapshot_count
+    most = patient.options.snapshot_num_retained_max
+    reason, action, unit = f"{count_text(count, 'snapshot')}.", "expire-snapshots", "snapshots"
+    if count > most:
+        reason = f"{reason} The table's options keep {most:,}; expiry does not run."
+        yield _item("history", "warning", reason, value=count, unit=unit, action=action)
+    elif count > _MANY_SNAPSHOTS:
+        verdict: Verdict = "problem" if count > _TOO_MANY_SNAPSHOTS else "warning"
+        reason = f"{reason} Each keeps its files from being removed; expire those that nobody needs."
+        yield _item("history", verdict, reason, value=count, unit=unit, action=action)
+    else:
+        yield _item("history", "ok", reason, value=count, unit=unit)
+
+
+def _chain(patient: Patient) -> Iterator[HealthItem]:
+    try:
+        rows = chain_rows(patient.opened)
+    except LakebedError as error:  # branches that are missing or do not go together: no day can be read
+        yield _item("chain", "problem", f"The table cannot be read: {error}")
+        return
+    if rows is None:
+        return
+    stale = [row.partition for row in rows if row.is_stale]
+    if stale:
+        verb = "is" if len(stale) == 1 else "are"
+        which = f"{count_text(len(stale), 'full partition')} {verb} stale"
+        reason = f"{which}, as older changes were rewritten: {names_text(stale)}."
+        yield _item("chain", "warning", reason, value=len(stale), unit="partitions")
+        return
+    deepest = max((row.depth or 0 for row in rows), default=0)
+    reason = f"No partition is stale; the deepest builds on {count_text(deepest, 'partition')} of changes."
+    yield _item("chain", "ok", reason, value=0, unit="partitions")
+
+
+def _options(patient: Patient) -> Iterator[HealthItem]:
+    warnings = patient.opened.table.warnings
+    if warnings:
+        yield _item("options", "warning", f"{warnings[0]}.".replace("..", "."), value=len(warnings), unit="options")
+        return
+    yield _item("options", "ok", "Lakebed knows every option that is set.", value=0, unit="options")
+
+
+def _orphans(patient: Patient) -> Iterator[HealthItem]:
+    files = len(patient.contents.entries)
+    if files > _LISTABLE_FILES or patient.snapshot_count > _LISTABLE_SNAPSHOTS:
+        where = f"lakebed orphans {patient.opened.full_name} --dry-run"
+        yield _item("orphans", "unknown", f"Not looked for, as the table is large; see {where}.")
+        return
+    found = patient.opened.table.remove_orphan_files(dry_run=True)
+    size = sum(max(file.size, 0) for file in found.files)
+    if not found.files:
+        yield _item("orphans", "ok", "No file older than a day is left that nothing refers to.", value=0, unit="files")
+        return
+    reason = (
+        f"{count_text(found.count, 'file')} ({size_text(size)}) that nothing refers to; lakebed orphans removes them."
+    )
+    share: Verdict = "warning" if size > patient.contents.byte_count // 10 else "ok"
+    yield _item("orphans", share, reason, value=found.count, unit="files")
+
+
+_LOOKS: Final = (_small_files, _levels, _deleted_rows, _manifests, _indexes, _history, _chain, _options)

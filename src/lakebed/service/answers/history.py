@@ -1,0 +1,143 @@
+"""Snapshots as the service shows them: one, and what it changed."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.format.manifest.manifest import ADD
+from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.store import TableStore
+from lakebed.service.answers.contents import Slice, total
+from lakebed.service.answers.texts import partition_names
+from lakebed.service.models.common import Page
+from lakebed.service.models.history import ChangedFile, ChangedGroup, SnapshotChanges, SnapshotInfo
+
+MOST_GROUPS: Final = 1000
+_TABLES: Final = 256
+
+
+class TagNames:
+    """Which tags hold which snapshot; the tags of a branch are read again when their folder changed."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[str | None, Mapping[int, Sequence[str]]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, store: TableStore) -> Mapping[int, Sequence[str]]:
+        """Names by snapshot id."""
+        folder = store.paths.tags
+        stamp = store.storage.stamp(folder)
+        with self._lock:
+            known = self._known.get(folder)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        names: dict[int, list[str]] = {}
+        for name, snapshot in store.snapshots.tags().items():
+            names.setdefault(snapshot.id, []).append(name)
+        with self._lock:
+            self._known[folder] = (stamp, names)
+            self._known.move_to_end(folder)
+            while len(self._known) > _TABLES:
+                self._known.popitem(last=False)
+        return names
+
+
+def snapshot_info(snapshot: Snapshot, tags: Mapping[int, Sequence[str]]) -> SnapshotInfo:
+    """A snapshot as it is shown."""
+    return SnapshotInfo(
+        id=snapshot.id,
+        schema_id=snapshot.schema_id,
+        commit_kind=snapshot.commit_kind.value,
+        commit_user=snapshot.commit_user,
+        commit_identifier=str(snapshot.commit_identifier),
+        time_millis=snapshot.time_millis,
+        total_record_count=snapshot.total_record_count,
+        delta_record_count=snapshot.delta_record_count,
+        changelog_record_count=snapshot.changelog_record_count,
+        watermark=None if snapshot.watermark is None else str(snapshot.watermark),
+        operation=snapshot.operation,
+        writer_version=snapshot.writer_version,
+        files_added=_noted(snapshot, "files-added"),
+        files_deleted=_noted(snapshot, "files-deleted"),
+        bytes_added=_noted(snapshot, "bytes-added"),
+        bytes_deleted=_noted(snapshot, "bytes-deleted"),
+        has_statistics=snapshot.statistics is not None,
+        has_index=snapshot.index_manifest is not None,
+        base_manifest_list=snapshot.base_manifest_list,
+        delta_manifest_list=snapshot.delta_manifest_list,
+        properties=dict(snapshot.properties),
+        tags=list(tags.get(snapshot.id, ())),
+    )
+
+
+def _noted(snapshot: Snapshot, name: str) -> int | None:
+    """What our commits note of themselves."""
+    text = snapshot.properties.get(f"lakebed.{name}", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+
+
+def changes_of(store: TableStore, snapshot: Snapshot, cut: Slice) -> SnapshotChanges:
+    """What a snapshot added and deleted, by bucket and by file."""
+    entries = store.manifests.read_entries(store.manifests.read_list(snapshot.delta_manifest_list))
+    is_add = pc.equal(entries["kind"], ADD)
+    added, deleted = entries.filter(is_add), entries.filter(pc.invert(is_add))
+    groups = _groups(entries, is_add)
+    shown = groups.slice(0, MOST_GROUPS)
+    schema = store.schema_of(snapshot)
+    names = partition_names(schema, shown["partition"].combine_chunks())
+    changelog = snapshot.changelog_manifest_list
+    metas = [] if changelog is None else store.manifests.read_list(changelog)
+    return SnapshotChanges(
+        files_added=len(added),
+        files_deleted=len(deleted),
+        bytes_added=total(added, "file_size"),
+        bytes_deleted=total(deleted, "file_size"),
+        records_added=total(added, "row_count"),
+        records_deleted=total(deleted, "row_count"),
+        changelog_files=sum(meta.num_added_files for meta in metas),
+        groups=[_group(row, name) for row, name in zip(shown.to_pylist(), names.to_pylist(), strict=True)],
+        group_count=len(groups),
+        files=_files(store, snapshot, entries, cut),
+    )
+
+
+def _groups(entries: pa.Table, is_add: pa.ChunkedArray) -> pa.Table:
+    """Sums by bucket, apart for what came and what went."""
+    split: dict[str, Any] = {"partition": entries["partition"], "bucket": entries["bucket"]}
+    for name, mask in (("added", is_add), ("deleted", pc.invert(is_add))):
+        split[f"files_{name}"] = mask.cast(pa.int64())
+        split[f"bytes_{name}"] = pc.if_else(mask, entries["file_size"], 0)
+        split[f"records_{name}"] = pc.if_else(mask, entries["row_count"], 0)
+    sums = [(name, "sum") for name in split if name not in {"partition", "bucket"}]
+    grouped = pa.table(split).group_by(["partition", "bucket"], use_threads=False).aggregate(sums)
+    return grouped.sort_by([("partition", "ascending"), ("bucket", "ascending")])
+
+
+def _group(row: Mapping[str, Any], name: str) -> ChangedGroup:
+    sums = {key.removesuffix("_sum"): value for key, value in row.items() if key.endswith("_sum")}
+    return ChangedGroup(partition=name, bucket=row["bucket"], **sums)
+
+
+def _files(store: TableStore, snapshot: Snapshot, entries: pa.Table, cut: Slice) -> Page[ChangedFile]:
+    shown = cut.of(entries)
+    names = partition_names(store.schema_of(snapshot), shown["partition"].combine_chunks()).to_pylist()
+    columns = ["kind", "bucket", "level", "file_name", "row_count", "file_size"]
+    items = [
+        ChangedFile(
+            change="ADD" if row["kind"] == ADD else "DELETE",
+            partition=name,
+            bucket=row["bucket"],
+            level=row["level"],
+            file_name=row["file_name"],
+            record_count=row["row_count"],
+            byte_count=row["file_size"],
+        )
+        for row, name in zip(shown.select(columns).to_pylist(), names, strict=True)
+    ]
+    return Page(items=items, **cut.fields(len(entries)))

@@ -1,0 +1,140 @@
+"""How the service writes values: partitions as text, rows as JSON, sizes and times for people and programs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.format.paths import DEFAULT_PARTITION
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.types.data_types import Field
+from lakebed.metadata.plan.file_scan import partition_table
+from lakebed.options import TableOptions
+from lakebed.system_tables.texts import value_text
+
+_UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_EXACT: Final = 2**53
+"""Up to here JavaScript tells whole numbers apart."""
+
+
+def partition_names(schema: TableSchema, encoded: pa.Array) -> pa.Array:
+    """Encoded partitions as text: ``dt=2025-01-01/h=1``, and empty text for a table without partitions."""
+    columns = partition_values(schema, encoded)
+    if not columns:
+        return pa.array([""] * len(encoded), pa.string())
+    options = TableOptions(schema.options)
+    default = options.partition_default_name or DEFAULT_PARTITION
+    parts = []
+    for name, texts in columns.items():
+        shown = pc.if_else(pc.equal(pc.utf8_trim_whitespace(texts.fill_null("")), ""), default, texts)
+        parts.append(pc.binary_join_element_wise(f"{name}=", shown.fill_null(default), ""))
+    return pc.binary_join_element_wise(*parts, "/")
+
+
+def partition_values(schema: TableSchema, encoded: pa.Array) -> dict[str, pa.Array]:
+    """The values of encoded partitions as text, by column; null stays null. A text is made once for each value."""
+    if not schema.partition_keys:
+        return {}
+    columns = partition_table(encoded, schema.partition_fields)
+    return {field.name: _texts(columns[field.name], field) for field in schema.partition_fields}
+
+
+def _texts(column: pa.ChunkedArray, field: Field) -> pa.Array:
+    codes = pa.chunked_array(column).combine_chunks().dictionary_encode()
+    texts = [None if value is None else value_text(value, field) for value in codes.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(codes.indices)
+
+
+def json_rows(table: pa.Table) -> list[list[Any]]:
+    r"""The rows as lists of JSON values.
+
+    Decimals, dates, times and whole numbers that JavaScript would round become text, bytes hexadecimal text.
+
+    >>> json_rows(pa.table({"a": [b"\x01\xff"], "b": [float("nan")], "c": [2**60], "d": [7]}))
+    [['01ff', 'NaN', '1152921504606846976', 7]]
+    """
+    columns = [[_plain(value) for value in _as_text(column).to_pylist()] for column in table.columns]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = _text_type(column.type)
+    return column if kind == column.type else column.cast(kind)
+
+
+def _text_type(kind: pa.DataType) -> pa.DataType:
+    """The type with text wherever JSON has no type of its own; Arrow makes the texts."""
+    if pa.types.is_decimal(kind) or pa.types.is_temporal(kind):
+        return pa.string()
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _text_type(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_text_type(kind.key_type), _text_type(kind.item_type))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return pa.list_(_text_type(kind.value_type))
+    return kind
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT:
+        return str(value)
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [{"key": _plain(i[0]), "value": _plain(i[1])} if isinstance(i, tuple) else _plain(i) for i in value]
+    return value
+
+
+def wall_clock_millis(moment: dt.datetime | None) -> int | None:
+    """Epoch milliseconds of a time that files note as the wall clock of their writer; ours is taken to be the same."""
+    if moment is None:
+        return None
+    try:
+        return round(moment.timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def size_text(count: int) -> str:
+    """A number of bytes for people.
+
+    >>> size_text(512), size_text(1536), size_text(1024**2 - 1), size_text(3 * 1024**4)
+    ('512 B', '1.5 KiB', '1.0 MiB', '3.0 TiB')
+    """
+    if count < 1024:
+        return f"{count} B"
+    size = float(count)
+    for unit in _UNITS:
+        size /= 1024
+        if size < 1023.95 or unit == _UNITS[-1]:
+            break
+    return f"{size:,.1f} {unit}"
+
+
+def count_text(count: int, one: str, many: str | None = None) -> str:
+    """A number of things.
+
+    >>> count_text(1, "file"), count_text(1200, "file"), count_text(2, "index", "indexes")
+    ('1 file', '1,200 files', '2 indexes')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def names_text(names: Sequence[object]) -> str:
+    """Some names for a sentence, not all of a long list.
+
+    >>> names_text([1, 2]), names_text(range(1, 100))
+    ('1, 2', '1, 2, 3 and 96 more')
+    """
+    if len(names) <= 4:
+        return ", ".join(map(str, names))
+    return f"{', '.join(map(str, names[:3]))} and {len(names) - 3:,} more"

@@ -1,4 +1,0 @@
-"""Lakebed as a catalog of a Spark session: Spark parses, analyses and plans, and asks Python for tables.
-
-``attach`` is the front door. Everything that Spark calls is a :class:`~lakebed.spark.catalog.proxy.Proxy`.
-"""

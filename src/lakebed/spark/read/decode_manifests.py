@@ -1,0 +1,93 @@
+"""Manifests of large tables, read by Spark: tasks decode and prune them, the driver gets what is left.
+
+The entries are those that planning in this process would see, without what planning would throw away again; the outcome of a
+scan is the same. Tables with little metadata are planned in process, which is faster than starting tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.format.manifest.manifest import ADD, NO_ENTRIES, ManifestMeta, fold
+from lakebed.metadata.plan.file_scan import ScanMode, ScanRequest, without_misses
+from lakebed.metadata.store import TableStore
+from lakebed.spark.session import map_in_arrow
+from lakebed.spark.worker_errors import plain_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JOB_BYTES: Final = 64 * 1024 * 1024
+"""From so many bytes of manifests on, a Spark job reads them (about half a million files)."""
+JOB_FILES: Final = 2000
+"""From so many manifests on, a Spark job reads them."""
+_TASK_BYTES: Final = 8 * 1024 * 1024
+_TASK_FILES: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestJob:
+    """Reads manifests on Spark if there is enough to read; a ``ReadManifests`` of :mod:`lakebed.metadata.plan.file_scan`."""
+
+    spark: SparkSession
+    job_bytes: int = JOB_BYTES
+    job_files: int = JOB_FILES
+
+    def __call__(self, store: TableStore, request: ScanRequest, metas: Sequence[ManifestMeta]) -> pa.Table:
+        if len(metas) < self.job_files and sum(meta.file_size for meta in metas) < self.job_bytes:
+            return store.manifests.read_entries(metas)
+        parts = tuple(_parts(metas))
+        numbers = self.spark.range(0, len(parts), 1, len(parts))
+        kernel = partial(_run, store, _for_tasks(request, metas), parts)
+        job = map_in_arrow(numbers, kernel, "part int, entries binary")
+        found = sorted(job.collect(), key=lambda row: row.part)
+        entries = pa.concat_tables([NO_ENTRIES, *(pa.ipc.open_stream(bytes(row.entries)).read_all() for row in found)])
+        if request.mode is ScanMode.ALL and request.predicate is not None:
+            # Tasks left out files by their statistics, but not the deletes of such files.
+            entries = fold(entries, partial=True, where=f"snapshot {request.snapshot.id} of {store.name}")
+            entries = entries.filter(pc.equal(entries["kind"], ADD))
+        return entries
+
+
+def _for_tasks(request: ScanRequest, metas: Sequence[ManifestMeta]) -> ScanRequest:
+    """The request in a form that travels: which buckets may match is worked out here, for the totals that are known."""
+    if request.buckets_of is None:
+        return request
+    totals = {meta.total_buckets for meta in metas if meta.total_buckets is not None}
+    return replace(request, buckets_of={total: request.buckets_of(total) for total in totals}.get)
+
+
+def _parts(metas: Sequence[ManifestMeta]) -> Iterator[tuple[ManifestMeta, ...]]:
+    """Neighbouring manifests together, enough to be worth a task."""
+    part: list[ManifestMeta] = []
+    for meta in metas:
+        part.append(meta)
+        if len(part) >= _TASK_FILES or sum(held.file_size for held in part) >= _TASK_BYTES:
+            yield tuple(part)
+            part = []
+    if part:
+        yield tuple(part)
+
+
+def _run(
+    store: TableStore,
+    request: ScanRequest,
+    parts: Sequence[Sequence[ManifestMeta]],
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Runs in a task: the entries of the parts whose numbers come in, pruned, as bytes."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            with plain_errors():
+                entries = without_misses(store, request, store.manifests.read_entries(parts[number]))
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, entries.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+                stream.write_table(entries.combine_chunks())
+            columns = [pa.array([number], pa.int32()), pa.array([sink.getvalue().to_pybytes()], pa.binary())]
+            yield pa.RecordBatch.from_arrays(columns, names=["part", "entries"])

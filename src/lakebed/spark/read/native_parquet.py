@@ -1,0 +1,151 @@
+"""Data files through Spark's own Parquet reader: an explicit list of files in, today's columns out.
+
+No folder is listed and none is taken for a partition column: what partitions a table has stands in the files themselves.
+Files are grouped by how their schemas name and type the columns that are read, and each group is one Spark scan. Columns
+that nobody uses are not read, and later filters reach the row groups, as in any Spark scan.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from lakebed.errors import NotFoundError, UnsupportedError
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.types.data_types import Field
+from lakebed.rows.files.file_reader import data_file_paths
+from lakebed.spark.columns import all_nullable, spark_schema
+from lakebed.spark.predicates import named, to_column
+from lakebed.spark.read.native_evolution import absent, as_now
+from lakebed.spark.read.native_files import Reader, needed_columns
+from lakebed.storage import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+
+_OPTIONS: Final = {
+    "__globPaths__": "false",  # names are names, whatever characters they hold
+    "recursiveFileLookup": "true",  # no partition columns from the names of folders
+    "mergeSchema": "false",
+    "ignoreMissingFiles": "false",  # a file that is gone is an error, whatever the session says
+    "ignoreCorruptFiles": "false",
+    "datetimeRebaseMode": "CORRECTED",  # nobody writes Paimon files in the Julian calendar
+    "int96RebaseMode": "CORRECTED",
+}
+_LISTING: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_listing_lock = threading.Lock()
+
+
+def read_files(spark: SparkSession, reader: Reader, entries: pa.Table) -> DataFrame:
+    """The rows of files that stand alone, with the columns and rows that the reader was made for."""
+    columns = needed_columns(reader)
+    paths = np.array(data_file_paths(reader.store, reader.schema, entries), object)
+    _check_present(reader.store.storage, paths.tolist())
+    frames = []
+    for layout in layouts(reader, columns, np.unique(entries["schema_id"].to_numpy()).tolist()):
+        files = paths[np.isin(entries["schema_id"].to_numpy(), layout.schema_ids)].tolist()
+        stored = [column for column in layout.stored if column is not None]
+        if not stored:  # something must be read to know how many rows there are
+            stored = [reader.store.schemas.get(layout.schema_ids[0]).fields[0]]
+        frame = _load(spark, [_uri(path) for path in files], stored)
+        now = [
+            (absent(column.type) if old is None else as_now(named(old.name), old.type, column.type)).alias(column.name)
+            for old, column in zip(layout.stored, columns, strict=True)
+        ]
+        frames.append(frame.select(*now))
+    frame = reduce(lambda left, right: left.unionAll(right), frames)
+    if reader.predicate is not None:
+        condition = to_column(reader.predicate)
+        if condition is None:
+            raise UnsupportedError("Spark has no column for this condition, so its files are for the kernels")
+        frame = frame.filter(condition)
+    return frame.select(*(named(column.name) for column in reader.columns))
+
+
+# --------------------------------------------------------------------------------------------------------- layouts
+
+
+@dataclass(slots=True)
+class Layout:
+    """Schemas whose files can be read in one scan: where they have a column, they name and type it alike."""
+
+    stored: list[Field | None]
+    schema_ids: list[int] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+
+    def takes(self, other: Sequence[Field | None], names: set[str]) -> bool:
+        """Whether files with these columns (and all these names) can be read in the same scan."""
+        for mine, theirs in zip(self.stored, other, strict=True):
+            if mine is not None and theirs is not None:
+                if mine.name != theirs.name or all_nullable(mine.type) != all_nullable(theirs.type):
+                    return False
+            elif mine is not None and mine.name.lower() in names:
+                return False  # they have another column of that name
+            elif theirs is not None and theirs.name.lower() in self.names:
+                return False
+        return True
+
+    def add(self, schema: TableSchema, columns: Sequence[Field | None], names: set[str]) -> None:
+        self.stored = [mine or theirs for mine, theirs in zip(self.stored, columns, strict=True)]
+        self.schema_ids.append(schema.id)
+        self.names |= names
+
+
+def layouts(reader: Reader, columns: Sequence[Field], schema_ids: Sequence[int]) -> list[Layout]:
+    """The schemas of files, grouped by how they store the columns; a column that a file lacks is null in its rows."""
+    found: list[Layout] = []
+    for number in schema_ids:
+        schema = reader.store.schemas.get(number)
+        stored = [schema.fields_by_id.get(column.id) for column in columns]
+        names = {name.lower() for name in schema.field_names}
+        fitting = next((layout for layout in found if layout.takes(stored, names)), None)
+        if fitting is None:
+            fitting = Layout([None] * len(columns))
+            found.append(fitting)
+        fitting.add(schema, stored, names)
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------- loading
+
+
+def _check_present(storage: Storage, paths: Sequence[str]) -> None:
+    """Spark takes a file of the list that is gone for one without rows."""
+    gone = next((path for path in paths if not storage.exists(path)), None)
+    if gone is not None:
+        raise NotFoundError(
+            f"data file {gone} is gone; the snapshot that needs it may have expired. Read a newer snapshot"
+        )
+
+
+def _uri(path: str) -> str:
+    """A local path with its scheme: a cluster's default file system may be another one."""
+    return f"file://{path}" if path.startswith("/") else path
+
+
+def _load(spark: SparkSession, paths: Sequence[str], stored: Sequence[Field]) -> DataFrame:
+    reader = spark.read.options(**_OPTIONS).schema(spark_schema(stored))
+    if not hasattr(spark, "_jsparkSession"):  # Spark Connect
+        return reader.parquet(*paths)
+    with _listing_lock:  # beyond this number of files Spark would start a task for each, only to look at it
+        before = spark.conf.get(_LISTING)
+        spark.conf.set(_LISTING, str(2**31 - 1))
+        try:
+            return _load_classic(spark, reader, paths)
+        finally:
+            spark.conf.set(_LISTING, before)
+
+
+def _load_classic(spark: SparkSession, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """The paths in one call: Py4J makes a round trip for every element of a list."""
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame  # noqa: PLC0415 - Spark is optional
+
+    jvm = spark.sparkContext._jvm  # noqa: SLF001 - no public way
+    array = jvm.java.util.regex.Pattern.compile("\0").split("\0".join(paths))
+    return ClassicFrame(reader._jreader.parquet(array), spark)  # noqa: SLF001 - no public way

@@ -1,0 +1,110 @@
+"""Reads on Spark: parts of a scan in, one DataFrame out.
+
+Files that stand alone go to Spark's own Parquet reader. What has to be merged, has deleted rows, or is of a type that Spark
+does not read runs our kernels in ``mapInArrow``, with only the columns and rows that the scan asked for. The files are those
+that planning left; no data file is opened before the DataFrame is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.operations.read_changes import Part
+from lakebed.rows.files.file_reader import DeletedRows
+from lakebed.rows.keyed.keyed_read import KeyedReader
+from lakebed.spark.columns import spark_arrow_schema, spark_batches, spark_schema
+from lakebed.spark.predicates import to_column
+from lakebed.spark.read.decode_manifests import ManifestJob
+from lakebed.spark.read.native_evolution import absent
+from lakebed.spark.read.native_files import TASK_MERGE_BUDGET, Reader, Split, divide, enough, pack, split_size
+from lakebed.spark.read.native_parquet import read_files
+from lakebed.spark.session import map_in_arrow
+from lakebed.spark.worker_errors import plain_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_UNKNOWN_PARALLELISM: Final = 8
+
+
+def to_spark(
+    spark: SparkSession, parts: Sequence[Part], *, merge_budget: int = TASK_MERGE_BUDGET, limit: int | None = None
+) -> DataFrame:
+    """The rows of a scan as a DataFrame. ``merge_budget`` is the size of files on disk that a task merges at once.
+
+    With ``limit`` files may be left out if the others hold that many rows: the frame has all rows or at least so many.
+    """
+    planned = [planned_on(spark, part) for part in parts]
+    frames = [
+        frame for part in planned for frame in _frames(spark, part.reader, part.result.entries, merge_budget, limit)
+    ]
+    if not frames:
+        return spark.range(0).select(*(absent(column.type).alias(column.name) for column in parts[0].columns))
+    return reduce(lambda left, right: left.unionAll(right), frames)
+
+
+def planned_on(spark: SparkSession, part: Part) -> Part:
+    """The same part, whose manifests Spark reads if they are many; one that is planned already stays as it is."""
+    if "result" in vars(part) or part.read_manifests is not None:
+        return part
+    return replace(part, read_manifests=ManifestJob(spark))
+
+
+def _frames(
+    spark: SparkSession, reader: Reader, entries: pa.Table, merge_budget: int, limit: int | None
+) -> Iterator[DataFrame]:
+    if not len(entries):
+        return
+    total = int(pc.sum(entries["file_size"]).as_py())
+    size = split_size(total, len(entries), parallelism(spark))
+    native = reader.predicate is None or to_column(reader.predicate) is not None
+    division = divide(reader, entries, native=native, split_bytes=size)
+    if limit is not None and reader.predicate is None:
+        division = enough(division, entries, limit)
+    if len(division.plain):
+        yield read_files(spark, reader, entries.take(pa.array(division.plain)))
+    if division.grouped:
+        splits = pack(entries, division.grouped, reader.deleted, size)
+        yield _read_splits(spark, for_task(reader, merge_budget), splits)
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks run at once; Spark Connect does not tell."""
+    if hasattr(spark, "_jsparkSession"):
+        return int(spark.sparkContext.defaultParallelism)
+    return _UNKNOWN_PARALLELISM
+
+
+def _read_splits(spark: SparkSession, reader: Reader, splits: Sequence[Split]) -> DataFrame:
+    # The splits travel inside of the function, a few bytes for each: a DataFrame of them would have to be shuffled to get
+    # exactly one into each task.
+    numbers = spark.range(0, len(splits), 1, len(splits))
+    return map_in_arrow(numbers, partial(_run_splits, reader, tuple(splits)), spark_schema(reader.columns))
+
+
+def _run_splits(reader: Reader, splits: Sequence[Split], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a task: the rows of the splits whose numbers come in."""
+    with plain_errors():
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from read_split(reader, splits[number])
+
+
+def for_task(reader: Reader, merge_budget: int) -> Reader:
+    """The reader as it travels to tasks: without what only planning needs."""
+    if isinstance(reader, KeyedReader):
+        return replace(reader, deleted=DeletedRows(), budget=merge_budget)
+    return replace(reader, deleted=DeletedRows())
+
+
+def read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
+    """The rows of one split in the form that Spark takes."""
+    schema = spark_arrow_schema(reader.arrow_schema)
+    for batch in replace(reader, deleted=split.deleted).batches(split.table()):
+        yield from spark_batches(batch, schema)

@@ -1,0 +1,46 @@
+"""Spark as the place where the kernels of operations run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from lakebed.engine import IN_PROCESS, Compacted, Engine, NewFiles, Report, Rewritten, WritePlan
+from lakebed.rows.append.append_compact import AppendCompactor
+from lakebed.rows.keyed.keyed_compact import BucketWork, Compactor
+from lakebed.spark.session import is_spark_frame
+from lakebed.spark.write.compact_on_spark import compact_buckets, rewrite_packs
+from lakebed.spark.write.sort_on_spark import sort_packs
+from lakebed.spark.write.write_frame import write_frame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class OnSpark:
+    """Runs kernels in the tasks of a Spark session."""
+
+    spark: SparkSession
+
+    def write(self, plan: WritePlan, data: DataFrame) -> NewFiles:
+        """Write the rows of a frame as new files."""
+        return write_frame(plan, data)
+
+    def compact(self, compactor: Compactor, works: Sequence[BucketWork], report: Report | None) -> Compacted:
+        """Compact buckets, in tasks that get the names of files."""
+        return compact_buckets(self.spark, compactor, works, report)
+
+    def rewrite(self, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None) -> Rewritten:
+        """Rewrite packs of files of an append table, in tasks that get the names of files."""
+        if compactor.order is not None:
+            return sort_packs(self.spark, compactor, packs, report)
+        return rewrite_packs(self.spark, compactor, packs, report)
+
+
+def engine_for(data: Any) -> Engine:
+    """Where data is written: rows of a Spark DataFrame on Spark, all others in this process."""
+    return OnSpark(data.sparkSession) if is_spark_frame(data) else IN_PROCESS

@@ -1,0 +1,178 @@
+"""Dynamic buckets on Spark: tasks that give rows their buckets, and what the owner of a bucket does about its index.
+
+Rows go to assigners first, by the hashes of their partition and key, so that all rows of a key meet in one task. An assigner
+loads its share of the indexes of the partitions that come to it, as they are in one snapshot that the driver chose, and gives
+every row its bucket. Then rows go on to the owners of their buckets, which write them, and the index of a bucket anew if it
+got keys that it did not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from lakebed.buckets.dynamic import Assigner, Spread, assigner_of, target_rows
+from lakebed.buckets.index_writer import IndexWriter, bytes_per_row
+from lakebed.buckets.placement import KnownPartition, LoadPartition, key_hashes, partition_hash
+from lakebed.format.binary_row import encode_row
+from lakebed.format.manifest.index_manifest import IndexEntry
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.hash_indexes import BucketIndexUpdate, PartitionIndex, indexes_of, read_partition
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.rows.files.data_file import FileLayout
+from lakebed.rows.grouping import group_rows
+from lakebed.spark.write.exchange import (
+    WINDOW_BYTES,
+    Block,
+    Leaver,
+    LeftBlocks,
+    Places,
+    fitting_keys,
+    joined,
+    partition_hashes,
+    place_of,
+)
+
+BUCKET: Final = "__lakebed_bucket"
+_NOT_FITTING: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ByAssigner:
+    """The first way of rows: to the assigner of their key."""
+
+    schema: TableSchema
+    spread: Spread
+
+    def __call__(self, rows: pa.Table, count: int) -> Places:
+        """Which of so many places each row goes to; 0 if the writer is going to refuse the rows."""
+        keys = fitting_keys(rows, self.schema, self.schema.trimmed_primary_key)
+        if keys is None:
+            return np.zeros(len(rows), np.int32)
+        return np.mod(_channels(keys, self.schema, self.spread), np.int32(count))
+
+
+@dataclass(frozen=True, slots=True)
+class ByGivenBucket:
+    """The second way of rows: to the owner of the bucket that they were given."""
+
+    schema: TableSchema
+
+    def __call__(self, rows: pa.Table, count: int) -> Places:
+        """Which of so many places each row goes to; 0 if the writer is going to refuse the rows."""
+        keys = fitting_keys(rows, self.schema, self.schema.trimmed_primary_key)
+        if keys is None:
+            return np.zeros(len(rows), np.int32)
+        return place_of(rows[BUCKET].to_numpy(), partition_hashes(keys, self.schema), count)
+
+
+def _channels(keys: pa.Table, schema: TableSchema, spread: Spread) -> Places:
+    return assigner_of(partition_hashes(keys, schema), key_hashes(keys, schema), spread.channels, spread.assigners)
+
+
+@dataclass(frozen=True, slots=True)
+class Assigning:
+    """What assigners do: blocks of rows in, tables with a column :data:`BUCKET` out."""
+
+    store: TableStore
+    schema: TableSchema
+    spread: Spread
+    snapshot: Snapshot | None
+
+    def __call__(self, blocks: Iterable[Block]) -> Iterator[pa.Table]:
+        load = loader(self.store, self.snapshot)
+        assigners: dict[tuple[bytes, int], Assigner] = {}
+        for rows in joined(blocks, WINDOW_BYTES):
+            yield rows.append_column(BUCKET, pa.array(self._buckets(rows, load, assigners), pa.int32()))
+
+    def _buckets(self, rows: pa.Table, load: LoadPartition, assigners: dict[tuple[bytes, int], Assigner]) -> Places:
+        keys = fitting_keys(rows, self.schema, self.schema.trimmed_primary_key)
+        if keys is None:
+            return np.full(len(rows), _NOT_FITTING, np.int32)
+        hashes = key_hashes(keys, self.schema)
+        channel = pa.chunked_array([pa.array(_channels(keys, self.schema, self.spread))])
+        buckets = np.empty(len(rows), np.int32)
+        types = [column.type for column in self.schema.partition_fields]
+        numbers = pa.table({"row": np.arange(len(rows))})
+        for group in group_rows(numbers, [*(keys[name] for name in self.schema.partition_keys), channel]):
+            *values, number = group.values
+            place = encode_row(tuple(values), types), int(number)  # type: ignore[call-overload]
+            if place not in assigners:
+                assigners[place] = self._assigner(*place, load, rows.nbytes / len(rows))
+            at = group.rows["row"].to_numpy()
+            buckets[at] = assigners[place].assign(hashes[at])
+        return buckets
+
+    def _assigner(self, partition: bytes, channel: int, load: LoadPartition, per_row: float) -> Assigner:
+        known = load(partition)
+        target = target_rows(TableOptions(self.schema.options), known.bytes_per_row or per_row)
+        spread = replace(self.spread, target_rows=target)
+        return Assigner(spread, known.hashes, partition_hash=partition_hash(partition), only=channel)
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """The work of an assigner in a local session: blocks in, blocks for the owners of buckets out."""
+
+    assigning: Assigning
+    leaver: Leaver
+
+    def __call__(self, blocks: Iterator[Block]) -> LeftBlocks | None:
+        return self.leaver.leave((table, 0) for table in self.assigning(blocks))
+
+
+def loader(store: TableStore, snapshot: Snapshot | None) -> LoadPartition:
+    """Loads partitions as they are in a snapshot; ``None``: as if there were nothing."""
+    indexes = indexes_of(store, snapshot)
+    by_size = TableOptions(store.schema().options).dynamic_bucket_target_size is not None
+
+    @lru_cache(maxsize=4)
+    def load(partition: bytes) -> KnownPartition:
+        index = indexes.get(partition, PartitionIndex(0 if snapshot is None else snapshot.id))
+        size = bytes_per_row(store, snapshot, partition) if by_size else None
+        return KnownPartition(index, read_partition(store, index), size)
+
+    return load
+
+
+@dataclass
+class BucketOwner:
+    """Collects the keys of the buckets that a task writes to, and updates their indexes."""
+
+    store: TableStore
+    schema: TableSchema
+    snapshot: Snapshot | None
+    _hashes: dict[tuple[bytes, int], list[Places]] = field(default_factory=dict)
+
+    def take(self, rows: pa.Table) -> None:
+        """Rows that were written, with the column :data:`BUCKET`."""
+        keys = fitting_keys(rows, self.schema, self.schema.trimmed_primary_key)
+        if keys is None or not len(rows):
+            return
+        hashes = pa.table({"hash": key_hashes(keys, self.schema)})
+        types = [column.type for column in self.schema.partition_fields]
+        for group in group_rows(hashes, [*(keys[name] for name in self.schema.partition_keys), rows[BUCKET]]):
+            *values, bucket = group.values
+            place = encode_row(tuple(values), types), int(bucket)  # type: ignore[call-overload]
+            self._hashes.setdefault(place, []).append(np.unique(group.rows["hash"].to_numpy()))
+
+    def write(self, layout: FileLayout) -> tuple[IndexEntry, ...]:
+        """The entries of the index files that had to be written anew."""
+        indexes = indexes_of(self.store, self.snapshot)
+        updates = [
+            BucketIndexUpdate(
+                partition,
+                bucket,
+                indexes.get(partition, PartitionIndex()).entries.get(bucket),
+                np.unique(np.concatenate(hashes)),
+            )
+            for (partition, bucket), hashes in self._hashes.items()
+        ]
+        return IndexWriter(layout).write(updates)

@@ -1,0 +1,190 @@
+"""Compaction on Spark: the driver plans, tasks get the names of files, one commit.
+
+A task compacts one bucket, or several small ones. Rows never pass through Spark: the task reads the files itself, which is
+two to three times faster than sending rows.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from lakebed.engine import Compacted, Report, Rewritten
+from lakebed.format.manifest.index_manifest import IndexEntry
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.plan.levels import CompactionOptions
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.rows.append.append_compact import AppendCompactor
+from lakebed.rows.files.data_file import FileLayout
+from lakebed.rows.files.file_reader import DeletedRows, FileReader
+from lakebed.rows.keyed.keyed_compact import BucketResult, BucketWork, Compactor
+from lakebed.rows.keyed.keyed_read import KeyedReader
+from lakebed.rows.sort_order import SortOrder
+from lakebed.spark.jobs import JobFiles, run_job, spill_folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TASK_BYTES: Final = 64 * 1024 * 1024
+"""Small buckets share a task up to so many bytes of files."""
+
+MERGE_BUDGET: Final = 256 * 1024 * 1024
+"""Merges inside of a task are done in pieces of this size (of files on disk), whatever the size of the bucket."""
+
+_TASK_BUCKETS: Final = 32
+
+
+def compact_buckets(
+    spark: SparkSession, compactor: Compactor, works: Sequence[BucketWork], report: Report | None
+) -> Compacted:
+    """Compact buckets in tasks; if that fails, nothing is left of what they wrote."""
+    if not works:
+        return Compacted([], lambda: None)
+    store, schema = compactor.layout.store, compactor.layout.schema
+    files = JobFiles.new()
+    packs = packed([replace(work, index=_index_of(work, compactor.index)) for work in works], TASK_BYTES)
+    task = _CompactTask(store, schema, files, compactor.options, [pickle.dumps(pack) for pack in packs], MERGE_BUDGET)
+
+    def watch(tasks: int) -> None:
+        done = sum(len(pack) for pack in packs[:tasks])
+        if report is not None and done < len(works):
+            report(done, len(works))
+
+    try:
+        numbers = spark.range(0, len(packs), 1, len(packs))
+        outcome = run_job(numbers, task, None if report is None else watch)
+        results: list[BucketResult] = [result for part in outcome.results for result in part]
+        if outcome.repeated:
+            files.remove(store, schema, keep=list(_names(results)))
+    except BaseException:
+        files.remove(store, schema)
+        raise
+    if report is not None:
+        report(len(works), len(works))
+    return Compacted(results, lambda: files.remove(store, schema))
+
+
+def packed(works: Sequence[BucketWork], size: int) -> list[list[BucketWork]]:
+    """Works to be done by one task each: large ones first and alone, small ones together."""
+    packs: list[list[BucketWork]] = []
+    held = size
+    for work in sorted(works, key=_bytes, reverse=True):
+        if held + _bytes(work) > size or len(packs[-1]) >= _TASK_BUCKETS:
+            packs.append([])
+            held = 0
+        packs[-1].append(work)
+        held += _bytes(work)
+    return packs
+
+
+def _bytes(work: BucketWork) -> int:
+    return sum(file.size for file in work.unit.files)
+
+
+def _index_of(work: BucketWork, index: Sequence[IndexEntry]) -> tuple[IndexEntry, ...]:
+    place = work.entries["partition"][0].as_py(), work.entries["bucket"][0].as_py()
+    return tuple(entry for entry in index if (entry.partition, entry.bucket) == place)
+
+
+def _names(results: Sequence[BucketResult]) -> Iterator[str]:
+    """The files that a compaction wrote, and others that it names."""
+    for result in results:
+        yield from result.entries["file_name"].to_pylist()
+        yield from result.changelog["file_name"].to_pylist()
+        yield from (entry.file_name for entry in result.index)
+
+
+@dataclass(frozen=True, slots=True)
+class _CompactTask:
+    """The kernel: numbers of packs in, what became of their buckets out."""
+
+    store: TableStore
+    schema: TableSchema
+    files: JobFiles
+    options: CompactionOptions
+    packs: list[bytes]
+    budget: int
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> list[BucketResult]:
+        numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+        works: list[BucketWork] = [work for number in numbers for work in pickle.loads(self.packs[number])]  # noqa: S301 - our own bytes
+        return [self._run(work) for work in works]
+
+    def _run(self, work: BucketWork) -> BucketResult:
+        layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
+        deleted = DeletedRows.of(self.store, work.index)
+        reader = KeyedReader(self.store, self.schema, self.schema.fields, deleted=deleted, budget=self.budget)
+        compactor = Compactor(layout, reader, self.options, work.index, threads=1)
+        try:
+            return compactor.run(work)
+        except BaseException:
+            compactor.abort()
+            raise
+
+
+# --------------------------------------------------------------------------------------------------- append tables
+
+
+def rewrite_packs(
+    spark: SparkSession, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None
+) -> Rewritten:
+    """Rewrite packs of files of an append table, a pack to a task; if that fails, nothing is left of what they wrote."""
+    if not packs:
+        return Rewritten([], lambda: None)
+    store, schema = compactor.layout.store, compactor.layout.schema
+    files = JobFiles.new()
+    shipped = [pickle.dumps((pack, marked(compactor.reader.deleted, pack))) for pack in packs]
+    task = _RewriteTask(store, schema, files, shipped, compactor.order)
+
+    def watch(tasks: int) -> None:
+        if report is not None and tasks < len(packs):
+            report(tasks, len(packs))
+
+    try:
+        numbers = spark.range(0, len(packs), 1, len(packs))
+        outcome = run_job(numbers, task, None if report is None else watch)
+        parts: list[pa.Table] = [part for results in outcome.results for part in results]
+        if outcome.repeated:
+            files.remove(store, schema, keep=[name for part in parts for name in part["file_name"].to_pylist()])
+    except BaseException:
+        files.remove(store, schema)
+        raise
+    if report is not None:
+        report(len(packs), len(packs))
+    return Rewritten(parts, lambda: files.remove(store, schema))
+
+
+def marked(deleted: DeletedRows, pack: pa.Table) -> DeletedRows:
+    """The deletion vectors of a pack's files."""
+    names = set(zip(pack["partition"].to_pylist(), pack["file_name"].to_pylist(), strict=True))
+    return DeletedRows({key: place for key, place in deleted.by_file.items() if key in names})
+
+
+@dataclass(frozen=True, slots=True)
+class _RewriteTask:
+    """The kernel: numbers of packs in, the entries of their new files out."""
+
+    store: TableStore
+    schema: TableSchema
+    files: JobFiles
+    packs: list[bytes]
+    order: SortOrder | None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> list[pa.Table]:
+        numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+        return [self._run(*pickle.loads(self.packs[number])) for number in numbers]  # noqa: S301 - our own bytes
+
+    def _run(self, pack: pa.Table, deleted: DeletedRows) -> pa.Table:
+        layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
+        reader = FileReader(self.store, self.schema, self.schema.fields, None, deleted)
+        compactor = AppendCompactor(layout, reader, order=self.order, folder=spill_folder())
+        try:
+            return compactor.rewrite(pack)
+        except BaseException:
+            compactor.abort()
+            raise

@@ -1,0 +1,168 @@
+"""Sorted compaction of append tables on Spark.
+
+A partition that makes about one file is sorted by one task, which reads the files itself. A larger one is cut into ranges of its
+order, by a sample that the driver takes: tasks read files and send rows to the owner of their range as blocks of Arrow (see
+:mod:`lakebed.spark.write.exchange`), and owners sort what they get and write it. Rows never become rows of Spark, whose types
+are fewer than a table's.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.engine import Report, Rewritten
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions
+from lakebed.rows.append.append_compact import AppendCompactor
+from lakebed.rows.files.data_file import FileLayout
+from lakebed.rows.files.file_reader import DeletedRows, FileReader
+from lakebed.rows.sort_order import Sorter
+from lakebed.rows.sorted_rows import sampled, sorted_portions
+from lakebed.spark.jobs import JobFiles, Outcome, run_job, spill_folder
+from lakebed.spark.session import map_in_arrow
+from lakebed.spark.write.compact_on_spark import marked, rewrite_packs
+from lakebed.spark.write.exchange import SENT, Block, Leaver, local_folder, received, run_over, sender
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SENDER_BYTES: Final = 128 * 1024 * 1024
+"""Files that one task reads, to send their rows on."""
+_RANGE_SHARE: Final = 0.8
+"""A range is to be less than a file of the target size, or a small second file would be left over."""
+
+
+def sort_packs(
+    spark: SparkSession, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None
+) -> Rewritten:
+    """Rewrite packs of files, the rows of each sorted; if that fails, nothing is left of what was written."""
+    ranges = [_ranges(compactor, pack) for pack in packs]
+    small = [pack for pack, count in zip(packs, ranges, strict=True) if count == 1]
+    large = [(pack, count) for pack, count in zip(packs, ranges, strict=True) if count > 1]
+
+    def report_small(done: int, _all: int) -> None:
+        if report is not None:
+            report(done, len(packs))
+
+    written = [rewrite_packs(spark, compactor, small, report_small)]
+    try:
+        for number, (pack, count) in enumerate(large, 1):
+            written.append(_sorted_by_range(spark, compactor, pack, count))
+            report_small(len(small) + number, len(packs))
+    except BaseException:
+        _abort(written)
+        raise
+    return Rewritten([part for one in written for part in one.parts], lambda: _abort(written))
+
+
+def _abort(written: Iterable[Rewritten]) -> None:
+    for one in written:
+        one.abort()
+
+
+def _ranges(compactor: AppendCompactor, pack: pa.Table) -> int:
+    size = int(pc.sum(pack["file_size"]).as_py())
+    target = compactor.layout.target_size
+    return 1 if size <= target else int(size / (target * _RANGE_SHARE)) + 1
+
+
+def _sorted_by_range(spark: SparkSession, compactor: AppendCompactor, pack: pa.Table, ranges: int) -> Rewritten:
+    assert compactor.order is not None  # noqa: S101 - for the type checker
+    store, schema = compactor.layout.store, compactor.layout.schema
+    sorter, cuts = sampled(compactor.reader, pack, compactor.order, ranges=ranges)
+    assert cuts is not None  # noqa: S101 - for the type checker
+    files = JobFiles.new()
+    owner = _Owner(store, schema, files, sorter, pickle.dumps(pack))
+    place = _ByRange(sorter, cuts)
+    units = [pickle.dumps((unit, marked(compactor.reader.deleted, unit))) for unit in _units(pack)]
+    numbers = spark.range(0, len(units), 1, len(units))
+    try:
+        with local_folder(spark) as folder:
+            if folder is None:
+                read = _FromFiles(store, schema, units, sender(place, ranges))
+                outcome = run_job(map_in_arrow(numbers, read, SENT).repartition(ranges, "place"), owner)
+            else:
+                leave = _FromFiles(store, schema, units, Leaver(place, ranges, folder))
+                left = run_job(numbers, leave)
+                outcome = run_over(spark, left.results, owner.write)
+                outcome = Outcome(outcome.results, outcome.repeated or left.repeated)
+        parts: list[pa.Table] = outcome.results
+        if outcome.repeated:
+            files.remove(store, schema, keep=[name for part in parts for name in part["file_name"].to_pylist()])
+    except BaseException:
+        files.remove(store, schema)
+        raise
+    return Rewritten(parts, lambda: files.remove(store, schema))
+
+
+def _units(pack: pa.Table) -> list[pa.Table]:
+    """Neighbouring files together, as many as one task reads."""
+    before = np.cumsum(pack["file_size"].to_numpy()) - pack["file_size"].to_numpy()
+    starts = np.flatnonzero(np.diff(before // _SENDER_BYTES, prepend=-1)).tolist()
+    return [pack.slice(start, stop - start) for start, stop in zip(starts, [*starts[1:], len(pack)], strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _ByRange:
+    """Rows by the range of the order that they belong to."""
+
+    sorter: Sorter
+    cuts: pa.Table
+
+    def __call__(self, rows: pa.Table, _count: int) -> npt.NDArray[np.int32]:
+        return self.sorter.range_of(rows, self.cuts)
+
+
+@dataclass(frozen=True, slots=True)
+class _FromFiles:
+    """The kernel that reads files: numbers of units in, what ``then`` makes of their rows out."""
+
+    store: TableStore
+    schema: TableSchema
+    units: list[bytes]
+    then: Callable[[Iterator[pa.RecordBatch]], Any]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Any:
+        return self.then(self._rows(batches))
+
+    def _rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                unit, deleted = pickle.loads(self.units[number])  # noqa: S301 - our own bytes
+                yield from FileReader(self.store, self.schema, self.schema.fields, None, deleted).batches(unit)
+
+
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """The kernel that sorts and writes: blocks of neighbouring ranges in, the entries of new files out."""
+
+    store: TableStore
+    schema: TableSchema
+    files: JobFiles
+    sorter: Sorter
+    pack: bytes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+        return self.write(received(batches))
+
+    def write(self, blocks: Iterator[Block]) -> pa.Table | None:
+        layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
+        reader = FileReader(self.store, self.schema, self.schema.fields, None, DeletedRows())
+        compactor = AppendCompactor(layout, reader)
+        rows = (block.rows for block in blocks)
+        try:
+            portions = sorted_portions(rows, self.sorter, compactor.budget, spill_folder())
+            written = compactor.write(pickle.loads(self.pack), portions)  # noqa: S301 - our own bytes
+        except BaseException:
+            compactor.abort()
+            raise
+        return written if len(written) else None

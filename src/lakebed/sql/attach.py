@@ -1,0 +1,126 @@
+"""Puts a lake into a Spark session as a catalog. The one place that reaches into Spark's privates.
+
+Two things are needed of a session: that its catalog manager keeps catalogs in a map of the name ``catalogs``, to which one
+can be added, and that its optimizer takes further rules. Both are tried before anything is changed; a Spark where they do not
+hold is told in one sentence. Besides, the session learns Paimon's table functions, and before Spark 4.3 its parser is wrapped. A session made of it (``newSession``) has
+to be attached again.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from lakebed.errors import AlreadyExistsError, LakebedError, OptionError, UnsupportedError
+from lakebed.sql.catalog_tables import OPTIONS_FROM_THE_START
+from lakebed.sql.jvm.jvm_values import Jvm, version_numbers
+from lakebed.sql.jvm.proxy import MEANT
+from lakebed.sql.spark_catalog import Catalog, Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_RULE: Final = "lakebed.ScanRule"
+_FUNCTIONS: Final = {
+    "paimon_incremental_query": "incremental-between",
+    "paimon_incremental_between_timestamp": "incremental-between-timestamp",
+    "paimon_incremental_to_auto_tag": "incremental-to-auto-tag",
+}
+_OLDEST: Final = (4, 1)
+_TAKEN: Final = ("spark_catalog", "system", "session", "builtin")
+
+
+def attach(spark: SparkSession, name: str, lake: Warehouse) -> Jvm:
+    """Make the tables of a lake known to a session as ``<name>.<database>.<table>``; again is fine."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise UnsupportedError(
+            "SQL over a lake needs a classic Spark session, and this one is Spark Connect; read and write tables with "
+            'lake.table(...) and spark.read.format("lakebed") there'
+        )
+    if not name.isidentifier() or name in _TAKEN:
+        raise OptionError(f"{name!r} cannot be the name of a catalog; connect(..., name=...) takes a plain word")
+    _check_version(spark.version)
+    jvm, catalogs = _probed(spark)
+    current = catalogs.get(name)
+    made = Catalog(jvm, name, lake)
+    if current.isDefined():
+        if current.get().toString() == repr(made):
+            return jvm
+        raise AlreadyExistsError(
+            f"this Spark session has another catalog of the name {name!r}; give this lake another one with "
+            "connect(..., name=...)"
+        )
+    if spark.conf.get(f"spark.sql.catalog.{name}", None) is not None:
+        raise AlreadyExistsError(
+            f"the setting spark.sql.catalog.{name} of this session names another catalog; give this lake another name "
+            "with connect(..., name=...)"
+        )
+    _serve_callbacks(jvm)
+    _add_rule(jvm)
+    for function, option in _FUNCTIONS.items():
+        jvm.bridge.registerFunction(jvm.session_state, function, option)
+    if version_numbers(spark.version) < OPTIONS_FROM_THE_START:
+        jvm.bridge.tellOptions(jvm.session_state, name)
+    catalogs.put(name, made)
+    return jvm
+
+
+def _check_version(version: str) -> None:
+    """Refuse a Spark whose catalogs lack what ours is made of; of one that is newer than we know, the probe tells."""
+    if version_numbers(version) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        raise UnsupportedError(
+            f"Lakebed is a catalog of Spark {oldest} and later, and this is Spark {version}; install a newer pyspark, or read "
+            "and write tables with lake.table(...)"
+        )
+
+
+def _probed(spark: SparkSession) -> tuple[Jvm, Any]:
+    """The JVM and the map of catalogs, of a Spark in which all that is needed is where we look for it."""
+    try:
+        jvm = Jvm(spark)
+        manager = jvm.session_state.catalogManager()
+        field = manager.getClass().getDeclaredField("catalogs")
+        field.setAccessible(True)
+        catalogs = field.get(manager)
+        catalogs.get("lakebed").isDefined()
+        jvm.session_state.experimentalMethods().extraOptimizations().size()
+        if version_numbers(spark.version) < OPTIONS_FROM_THE_START:
+            jvm.session_state.getClass().getDeclaredField("sqlParser")
+        jvm.bridge.scanRule()
+    except Exception as error:
+        raise LakebedError(
+            f"Lakebed cannot be a catalog of Spark {spark.version}, whose inside is not as in Spark 4.1 to 4.3 "
+            f"({_first_line(error)}); use one of those, or read and write tables with lake.table(...)"
+        ) from error
+    return jvm, catalogs
+
+
+def _first_line(error: Exception) -> str:
+    cause = getattr(error, "java_exception", None)
+    lines = str(error if cause is None else cause.toString()).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def _serve_callbacks(jvm: Jvm) -> None:
+    """Let the JVM call Python, and let Python throw exceptions of Java."""
+    from pyspark.java_gateway import ensure_callback_server_started  # noqa: PLC0415 - Spark is optional
+
+    ensure_callback_server_started(jvm.gateway)
+    for name in ("py4j.clientserver", "py4j.java_gateway"):
+        logging.getLogger(name).addFilter(_is_news)
+    jvm.gateway._callback_server.callback_server_parameters.propagate_java_exceptions = True  # noqa: SLF001 - no public way
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a log record tells more than that an exception went from Python to Java, as it was meant to."""
+    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    return not getattr(error, MEANT, False)
+
+
+def _add_rule(jvm: Jvm) -> None:
+    methods = jvm.session_state.experimentalMethods()
+    rules = methods.extraOptimizations()
+    names = [rules.apply(i).ruleName() for i in range(rules.size())]
+    if _RULE not in names:
+        getattr(methods, "extraOptimizations_$eq")(rules.appended(jvm.bridge.scanRule()))

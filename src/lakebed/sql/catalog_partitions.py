@@ -1,0 +1,57 @@
+"""The partitions of a table as rows of Spark, for SHOW PARTITIONS and DROP PARTITION."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.format.types.data_types import Field, to_arrow
+from lakebed.metadata.plan.file_scan import partition_table
+from lakebed.sql.jvm.internal_values import from_internal, to_internal
+from lakebed.sql.jvm.jvm_values import Jvm
+
+
+class Partitions:
+    """What partitions a table has; ``row`` is always a row of Spark with values of partition columns."""
+
+    def __init__(self, jvm: Jvm, table: Any) -> None:
+        self._jvm, self._table = jvm, table
+
+    def matching(self, names: Sequence[str], row: Any) -> Any:
+        """The partitions that have the values of the row in the columns of these names, as rows of Spark."""
+        found = self._having(self._table.schema.select(names), row)
+        texts = [to_internal(column) for column in found.columns]
+        rows = json.dumps(list(zip(*texts, strict=True)))
+        return self._jvm.bridge.rows(rows, self._jvm.struct(self._table.schema.partition_fields))
+
+    def exists(self, row: Any) -> bool:
+        """Whether there is exactly this partition."""
+        return len(self._having(self._table.schema.partition_fields, row)) > 0
+
+    def drop(self, row: Any) -> bool:
+        """Whether there was such a partition; now there is none."""
+        values = self._values(self._table.schema.partition_fields, row)
+        return self._table.drop_partition({name: value.as_py() for name, value in values.items()}) is not None
+
+    def _having(self, fields: Sequence[Field], row: Any) -> pa.Table:
+        encoded = self._table.scan().partitions()
+        found = partition_table(encoded, self._table.schema.partition_fields)
+        for name, value in self._values(fields, row).items():
+            column = found[name]
+            found = found.filter(pc.equal(column, value) if value.is_valid else column.is_null())
+        return found.sort_by([(name, "ascending") for name in found.column_names])
+
+    def _values(self, fields: Sequence[Field], row: Any) -> dict[str, pa.Scalar]:
+        if not fields:
+            return {}
+        texts = json.loads(self._jvm.bridge.values(row, self._jvm.struct(fields)))
+        return {
+            field.name: pa.scalar(None, to_arrow(field.type))
+            if text is None
+            else from_internal(text, to_arrow(field.type))
+            for field, text in zip(fields, texts, strict=True)
+        }

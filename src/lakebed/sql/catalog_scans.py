@@ -1,0 +1,254 @@
+"""Reads that Spark plans: it asks for columns, conditions and a limit, and gets the plan of a DataFrame.
+
+A scan is pinned to its snapshot when Spark builds it. What conditions can be said in our terms are taken over whole (see
+:mod:`lakebed.sql.pushed_filters`), the others stay with Spark. Files that need no merge are read by Spark's own Parquet
+reader, which sees the rest of the query as if it had been asked directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakebed.errors import LakebedError
+from lakebed.format import predicate as pred
+from lakebed.format.types.data_types import Atomic, Field, field_from_arrow
+from lakebed.operations.read_changes import Part
+from lakebed.spark.columns import spark_arrow_schema, spark_batches, spark_schema
+from lakebed.spark.read.read_frame import planned_on, to_spark
+from lakebed.spark.session import without_pandas_note
+from lakebed.sql.jvm.jvm_values import Jvm
+from lakebed.sql.jvm.proxy import Proxy
+from lakebed.sql.pushed_filters import nodes
+
+_READ: Final = "org.apache.spark.sql.connector.read."
+_SMALL_ROOTS: Final = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "DATE", "BIGINT", "FLOAT", "DOUBLE")
+
+MakeParts = Callable[[Sequence[str], pred.Node | None], Sequence[Part]]
+"""What is read for these columns and this condition, at the version that the table was opened at."""
+MakeStream = Callable[[str], Any]
+"""What reads the table as a stream, with a folder for notes of its own."""
+
+
+class _Scan(Proxy):
+    """What Spark holds of a read: the columns that it gives, its size, and (as a ``Supplier``) its DataFrame."""
+
+    def __init__(self, jvm: Jvm, fields: Sequence[Field], title: str) -> None:
+        super().__init__(jvm)
+        self._fields = fields
+        self._title = title
+
+    def readSchema(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.struct(self._fields)
+
+    def description(self) -> str:
+        return self._title
+
+    def toBatch(self) -> Any:  # noqa: N802 - Java's name
+        raise LakebedError(
+            f"{self._title}: this Spark session does not have Lakebed's optimizer rule; call lake.attach(spark) for it"
+        )
+
+    def toMicroBatchStream(self, _location: str) -> Any:  # noqa: N802 - Java's name
+        return self.toBatch()
+
+    def toContinuousStream(self, _location: str) -> Any:  # noqa: N802 - Java's name
+        return self.toBatch()
+
+    def columnarSupportMode(self) -> Any:  # noqa: N802 - Java's name
+        modes = getattr(self._jvm.connector.read, "Scan$ColumnarSupportMode")
+        return modes.UNSUPPORTED
+
+    def supportedCustomMetrics(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.no_metrics("CustomMetric")
+
+    def reportDriverMetrics(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.no_metrics("CustomTaskMetric")
+
+    def reflectsFullyPushedDownFilters(self) -> bool:  # noqa: N802 - Java's name
+        return True
+
+    def __repr__(self) -> str:
+        return self._title
+
+
+class TableScan(
+    _Scan,
+    implements=(
+        _READ + "SupportsReportStatistics",
+        "java.util.function.Supplier",
+    ),
+):
+    """A read of a table."""
+
+    def __init__(
+        self,
+        jvm: Jvm,
+        fields: Sequence[Field],
+        title: str,
+        parts: Sequence[Part],
+        make_stream: MakeStream,
+        limit: int | None,
+    ) -> None:
+        super().__init__(jvm, fields, title)
+        self._parts = [planned_on(jvm.spark, part) for part in parts]
+        self._make_stream = make_stream
+        self._limit = limit
+
+    def toMicroBatchStream(self, location: str) -> Any:  # noqa: N802 - Java's name
+        return self._make_stream(location)
+
+    def get(self) -> Any:
+        """The plan's DataFrame."""
+        return self._frame._jdf  # noqa: SLF001 - no public way
+
+    @cached_property
+    def _frame(self) -> Any:
+        return to_spark(self._jvm.spark, self._parts, limit=self._limit)
+
+    def _total(self, column: str) -> int:
+        return sum(int(pc.sum(part.result.entries[column]).as_py() or 0) for part in self._parts)
+
+    def estimateStatistics(self) -> Any:  # noqa: N802 - Java's name
+        return Size(self._jvm, self._total("file_size"), self._total("row_count"))
+
+    def estimateSizeInBytes(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.java.java.util.OptionalLong.of(self._total("file_size"))
+
+
+class RowsScan(
+    _Scan,
+    implements=(
+        _READ + "SupportsReportStatistics",
+        "java.util.function.Supplier",
+    ),
+):
+    """A read of rows that are made in this process: a system table."""
+
+    def __init__(self, jvm: Jvm, title: str, rows: pa.Table, names: Sequence[str]) -> None:
+        fields = [field_from_arrow(column) for column in rows.schema]
+        super().__init__(jvm, [field for name in names for field in fields if field.name == name], title)
+        self._read = self._fields or fields[:1]  # count(*) asks for no column
+        self._rows = rows.select([field.name for field in self._read])
+
+    def get(self) -> Any:
+        """The plan's DataFrame."""
+        return self._frame._jdf  # noqa: SLF001 - no public way
+
+    @cached_property
+    def _frame(self) -> Any:
+        if not len(self._rows):
+            return self._jvm.spark.createDataFrame([], spark_schema(self._read))
+        schema = spark_arrow_schema(self._rows.schema)
+        batches = [part for batch in self._rows.to_batches() for part in spark_batches(batch, schema)]
+        with without_pandas_note():
+            return self._jvm.spark.createDataFrame(pa.Table.from_batches(batches, schema), spark_schema(self._read))
+
+    def estimateStatistics(self) -> Any:  # noqa: N802 - Java's name
+        return Size(self._jvm, self._rows.nbytes, len(self._rows))
+
+    def estimateSizeInBytes(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.java.java.util.OptionalLong.of(self._rows.nbytes)
+
+
+class Size(Proxy, implements=(_READ + "Statistics",)):
+    """How much a scan reads at most."""
+
+    def __init__(self, jvm: Jvm, size: int, rows: int) -> None:
+        super().__init__(jvm)
+        self._size, self._rows = size, rows
+
+    def sizeInBytes(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.java.java.util.OptionalLong.of(self._size)
+
+    def numRows(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.java.java.util.OptionalLong.of(self._rows)
+
+    def columnStats(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.map({})
+
+
+class TableScanBuilder(
+    Proxy,
+    implements=(
+        _READ + "SupportsPushDownRequiredColumns",
+        _READ + "SupportsPushDownV2Filters",
+        _READ + "SupportsPushDownLimit",
+    ),
+):
+    """Takes what Spark pushes down, and builds the scan."""
+
+    def __init__(
+        self, jvm: Jvm, title: str, fields: Sequence[Field], make_parts: MakeParts, make_stream: MakeStream
+    ) -> None:
+        super().__init__(jvm)
+        self._title = title
+        self._all = fields
+        self._fields = fields
+        self._make_parts = make_parts
+        self._make_stream = make_stream
+        self._pushed: list[Any] = []
+        self._nodes: list[pred.Node] = []
+        self._limit: int | None = None
+
+    def pruneColumns(self, schema: Any) -> None:  # noqa: N802 - Java's name
+        names = set(schema.fieldNames())
+        self._fields = [field for field in self._all if field.name in names]
+
+    def pushPredicates(self, predicates: Any) -> Any:  # noqa: N802 - Java's name
+        found = nodes(self._jvm.bridge.describe(predicates), self._all)
+        pairs = list(zip(predicates, found, strict=True))
+        self._pushed = [predicate for predicate, node in pairs if node is not None]
+        self._nodes = [node for node in found if node is not None]
+        return self._predicates([predicate for predicate, node in pairs if node is None])
+
+    def pushedPredicates(self) -> Any:  # noqa: N802 - Java's name
+        return self._predicates(self._pushed)
+
+    def supportsIterativePushdown(self) -> bool:  # noqa: N802 - Java's name
+        return False
+
+    def pushLimit(self, limit: int) -> bool:  # noqa: N802 - Java's name
+        self._limit = limit
+        return True
+
+    def isPartiallyPushed(self) -> bool:  # noqa: N802 - Java's name
+        return True  # Spark takes that many rows of what the scan gives
+
+    def build(self) -> TableScan:
+        node = pred.conjunction(self._nodes) if self._nodes else None
+        read = self._fields or [_smallest(self._all)]  # count(*) asks for no column
+        parts = self._make_parts([field.name for field in read], node)
+        return TableScan(self._jvm, self._fields, self._title, parts, self._make_stream, self._limit)
+
+    def _predicates(self, items: Sequence[Any]) -> Any:
+        return self._jvm.array(self._jvm.connector.expressions.filter.Predicate, items)
+
+
+def _smallest(fields: Sequence[Field]) -> Field:
+    """A column that costs little to read."""
+    for root in _SMALL_ROOTS:
+        for field in fields:
+            if isinstance(field.type, Atomic) and field.type.root == root:
+                return field
+    return fields[0]
+
+
+class RowsScanBuilder(Proxy, implements=(_READ + "SupportsPushDownRequiredColumns",)):
+    """Takes the columns that Spark asks for, and builds the scan."""
+
+    def __init__(self, jvm: Jvm, title: str, rows: Callable[[], pa.Table]) -> None:
+        super().__init__(jvm)
+        self._title, self._rows = title, rows
+        self._names: list[str] | None = None
+
+    def pruneColumns(self, schema: Any) -> None:  # noqa: N802 - Java's name
+        self._names = list(schema.fieldNames())
+
+    def build(self) -> RowsScan:
+        rows = self._rows()
+        return RowsScan(self._jvm, self._title, rows, rows.column_names if self._names is None else self._names)

@@ -1,0 +1,62 @@
+"""Streams from and into tables that Spark finds through the catalog: those of the data source ``lakebed``.
+
+``readStream.table(...)`` and ``writeStream.toTable(...)`` ask the catalog's tables for what reads and writes micro-batches. That is
+Spark's own for data sources in Python; it is made here as ``format("lakebed")`` would make it, and handed over.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from lakebed.errors import UnsupportedError
+from lakebed.format.paths import MAIN_BRANCH
+from lakebed.format.types.data_types import Field
+from lakebed.metadata.store import TableStore
+from lakebed.spark.columns import spark_schema
+from lakebed.sql.jvm.jvm_values import Jvm, version_numbers
+
+_SOURCE: Final = "lakebed"
+_READABLE: Final = (4, 2)
+STREAM_ONLY: Final = frozenset({"read.stream.maxsnapshotspertrigger", "read.stream.newcolumns", "checkpointlocation"})
+"""Options of streams that are none of the table, in small letters."""
+
+
+def micro_batch_stream(
+    jvm: Jvm, store: TableStore, fields: Sequence[Field], options: Mapping[str, str], checkpoint: str
+) -> Any:
+    """What reads a table as a stream: a ``MicroBatchStream``."""
+    if version_numbers(jvm.spark.version) < _READABLE:
+        raise UnsupportedError("streams of Lakebed tables need PySpark 4.2 or newer; batch reads do not")
+    given = _options(jvm, store, options)
+    schema = jvm.sql.types.DataType.fromJson(json.dumps(spark_schema(fields).jsonValue()))
+    return _table(jvm, schema).newScanBuilder(given).build().toMicroBatchStream(checkpoint)
+
+
+def streaming_write(jvm: Jvm, store: TableStore, info: Any, options: Mapping[str, str], *, overwrite: bool) -> Any:
+    """What writes the batches of a stream: a ``StreamingWrite``."""
+    nothing = jvm.java.java.util.Optional.empty()
+    own = jvm.connector.write.LogicalWriteInfoImpl(
+        info.queryId(), info.schema(), _options(jvm, store, options), nothing, nothing
+    )
+    builder = _table(jvm, info.schema()).newWriteBuilder(own)
+    return (builder.truncate() if overwrite else builder).build().toStreaming()
+
+
+def _table(jvm: Jvm, schema: Any) -> Any:
+    """The data source's table; Spark's Python asks nothing of a table before it has a scan or a write."""
+    sources = jvm.sql.execution.datasources.DataSource
+    source = sources.lookupDataSourceV2(_SOURCE, jvm.session_state.conf())
+    if source.isEmpty():
+        raise UnsupportedError(
+            f'this Spark session does not know the data source "{_SOURCE}"; is Lakebed installed where its driver runs?'
+        )
+    transforms = jvm.array(jvm.connector.expressions.Transform, [])
+    return source.get().getTable(schema, transforms, jvm.map({}))
+
+
+def _options(jvm: Jvm, store: TableStore, options: Mapping[str, str]) -> Any:
+    branch = {} if store.paths.branch == MAIN_BRANCH else {"branch": store.paths.branch}
+    given = {**store.overlay, **options, **branch, "path": store.paths.root}
+    return jvm.sql.util.CaseInsensitiveStringMap(jvm.map(given))

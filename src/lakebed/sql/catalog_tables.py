@@ -1,0 +1,295 @@
+"""Tables as Spark sees them: columns, partitions, properties, and the ways to read, write, delete and truncate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from lakebed.errors import DataError, UnsupportedError
+from lakebed.format import predicate as pred
+from lakebed.format.types.data_types import Field, field_from_arrow
+from lakebed.operations.read_changes import Part
+from lakebed.sql.analyze_table import analyze_table, is_analysis
+from lakebed.sql.catalog_partitions import Partitions
+from lakebed.sql.catalog_scans import RowsScanBuilder, TableScanBuilder
+from lakebed.sql.catalog_streams import STREAM_ONLY, micro_batch_stream, streaming_write
+from lakebed.sql.catalog_writes import TableWrite, TableWriteBuilder, WriteMode
+from lakebed.sql.evolve_on_write import merges_schema
+from lakebed.sql.jvm.jvm_values import Jvm, version_numbers
+from lakebed.sql.jvm.proxy import Proxy
+from lakebed.sql.pushed_filters import nodes
+from lakebed.sql.row_changes import change_rows
+
+_CATALOG: Final = "org.apache.spark.sql.connector.catalog."
+_READ_AND_WRITE: Final = (
+    *("BATCH_READ", "BATCH_WRITE", "V1_BATCH_WRITE", "MICRO_BATCH_READ", "STREAMING_WRITE"),
+    *("TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC", "AUTOMATIC_SCHEMA_EVOLUTION"),
+)
+SCAN_OPTIONS: Final = ("snapshot-id", "tag-name", "timestamp-millis", "timestamp", "version", "watermark")
+"""Options ``scan.*`` that ask for an earlier version of a table, and so for the columns that it had then."""
+_SPARKS_OWN_OPTIONS: Final = "__"  # notes of Spark to itself, such as the privileges that a write needs
+OPTIONS_FROM_THE_START: Final = (4, 3)
+"""Since this version of Spark tables are loaded with the options of a query; before that our parser tells them to tables that a
+statement names, and tables of ``spark.read.option(...).table(...)`` get them with their scans."""
+PRIMARY_KEY: Final = "primary-key"
+PROVIDER: Final = "paimon"
+
+Open = Callable[[Mapping[str, str]], Any]
+"""Opens the same table with further options."""
+
+
+_TABLE: Final = (
+    _CATALOG + "SupportsRead",
+    _CATALOG + "SupportsWrite",
+    _CATALOG + "SupportsDeleteV2",
+    _CATALOG + "SupportsPartitionManagement",
+    "java.util.function.Function",
+)
+
+
+class _Table(Proxy):
+    """What all tables tell."""
+
+    def __init__(self, jvm: Jvm, name: str, fields: Sequence[Field]) -> None:
+        super().__init__(jvm)
+        self._name, self._fields = name, fields
+
+    def name(self) -> str:
+        return self._name
+
+    def id(self) -> None:
+        """Spark would compare ids of a table that is loaded again; names are enough."""
+
+    def version(self) -> None:
+        """The version is pinned when a scan is built, not when Spark loads the table."""
+
+    def schema(self) -> Any:
+        return self._jvm.struct(self._fields)
+
+    def columns(self) -> Any:
+        return self._jvm.columns(self._fields)
+
+    def constraints(self) -> Any:
+        return self._jvm.array(self._jvm.connector.catalog.constraints.Constraint, [])
+
+    def _capabilities(self, names: Sequence[str]) -> Any:
+        known = self._jvm.connector.catalog.TableCapability
+        return self._jvm.set(getattr(known, name) for name in names)
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+class TableProxy(_Table, implements=_TABLE):
+    """A table, or a branch of one, at its latest snapshot or at an earlier one (``travel``)."""
+
+    def __init__(self, jvm: Jvm, name: str, table: Any, open_with: Open, travel: Mapping[str, Any]) -> None:
+        self._table, self._open_with, self._travel = table, open_with, travel
+        asked = any(f"scan.{option}" in table.options for option in SCAN_OPTIONS)
+        # A table that asks for a version of its own may be so new that it has none, and must be there to be written.
+        travels = bool(travel) or (asked and table.latest_snapshot() is not None)
+        super().__init__(jvm, name, table.scan(**travel).columns if travels else table.schema.fields)
+        self._partitions = Partitions(jvm, table)
+
+    def properties(self) -> Any:
+        schema = self._table.schema
+        shown = {"provider": PROVIDER, "location": self._table.path, "is_managed_location": "true"}
+        if schema.comment is not None:
+            shown["comment"] = schema.comment
+        if schema.primary_keys:
+            shown[PRIMARY_KEY] = ",".join(schema.primary_keys)
+        return self._jvm.map({**shown, **schema.options})
+
+    def partitioning(self) -> Any:
+        expressions = self._jvm.connector.expressions
+        keys = [expressions.Expressions.identity(_quoted(name)) for name in self._table.schema.partition_keys]
+        return self._jvm.array(expressions.Transform, keys)
+
+    def capabilities(self) -> Any:
+        more = ("ACCEPT_ANY_SCHEMA",) if merges_schema(self._table) else ()
+        return self._capabilities((*_READ_AND_WRITE, *more))
+
+    # ----------------------------------------------------------------------------------------- reading, writing
+
+    def newScanBuilder(self, options: Any) -> TableScanBuilder:  # noqa: N802 - Java's name
+        table = self._opened_with(options)
+
+        def parts(columns: Sequence[str], node: pred.Node | None) -> Sequence[Part]:
+            if table is not self._table:
+                self._check_columns(table, columns)
+            made: Sequence[Part] = table.scan(columns, node, **self._travel).parts
+            return made
+
+        def stream(checkpoint: str) -> Any:
+            return micro_batch_stream(self._jvm, table._store, self._fields, _stream_options(options), checkpoint)  # noqa: SLF001 - one product
+
+        return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts, stream)
+
+    def _check_columns(self, table: Any, columns: Sequence[str]) -> None:
+        """Until Spark 4.3 the options of a reader reach a table too late to say which columns it has."""
+        known = {column.name for column in table.scan(**self._travel).columns}
+        missing = [name for name in columns if name not in known]
+        if missing:
+            raise UnsupportedError(
+                f"table {self._name}: the version that the options ask for has no column {missing[0]!r}, which "
+                f"Spark {self._jvm.spark.version} takes over from the latest one; write VERSION AS OF instead, or name the columns"
+            )
+
+    def newWriteBuilder(self, info: Any) -> TableWriteBuilder:  # noqa: N802 - Java's name
+        if self._travel:
+            raise UnsupportedError(f"{self._name} is read at an earlier version, which cannot be written")
+        table = self._opened_with(info.options())
+
+        def stream(mode: WriteMode) -> Any:
+            given = _stream_options(info.options())
+            return streaming_write(self._jvm, table._store, info, given, overwrite=mode.replaces)  # noqa: SLF001 - one product
+
+        return TableWriteBuilder(self._jvm, table, stream)
+
+    def _opened_with(self, options: Any) -> Any:
+        """The table with the options of a statement."""
+        own = _own_options(options)
+        return self._open_with(own) if own else self._table
+
+    def canDeleteWhere(self, predicates: Any) -> bool:  # noqa: N802 - Java's name
+        return None not in nodes(self._jvm.bridge.describe(predicates), self._fields)
+
+    def deleteWhere(self, predicates: Any, _options: Any = None) -> None:  # noqa: N802 - Java's name
+        found = nodes(self._jvm.bridge.describe(predicates), self._fields)
+        given = [node for node in found if node is not None]
+        if len(given) < len(found):
+            raise DataError(f"table {self._name}: this condition is not one that rows are deleted by")
+        node = pred.conjunction(given)
+        if node == pred.TRUE:
+            self._table.truncate()
+        else:
+            self._table.delete(node)
+
+    def apply(self, plan: Any) -> TableWrite:
+        """The write that does what an UPDATE, a MERGE, a DELETE or an ANALYZE says."""
+        if self._travel:
+            raise UnsupportedError(f"{self._name} is read at an earlier version, which cannot be changed")
+        run = analyze_table if is_analysis(plan) else change_rows
+        return TableWrite(self._jvm, self._name, lambda _: run(self._jvm, self._table, plan))
+
+    def truncateTable(self, _options: Any = None) -> bool:  # noqa: N802 - Java's name
+        self._table.truncate()
+        return True
+
+    def supportedCustomMetrics(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.no_metrics("CustomMetric")
+
+    def reportDriverMetrics(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.no_metrics("CustomTaskMetric")
+
+    # ----------------------------------------------------------------------------------------------- partitions
+
+    def partitionSchema(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.struct(self._table.schema.partition_fields)
+
+    def listPartitionIdentifiers(self, names: Any, row: Any) -> Any:  # noqa: N802 - Java's name
+        return self._partitions.matching(list(names), row)
+
+    def loadPartitionMetadata(self, _row: Any) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.map({})
+
+    def partitionExists(self, row: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.exists(row)
+
+    def dropPartition(self, row: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.drop(row)
+
+    def purgePartition(self, row: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.drop(row)
+
+    def truncatePartition(self, row: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.drop(row)
+
+    def createPartition(self, _row: Any, _properties: Any) -> None:  # noqa: N802 - Java's name
+        raise self._no_partition_of_its_own()
+
+    def renamePartition(self, _from: Any, _to: Any) -> bool:  # noqa: N802 - Java's name
+        raise self._no_partition_of_its_own()
+
+    def replacePartitionMetadata(self, _row: Any, _properties: Any) -> None:  # noqa: N802 - Java's name
+        raise self._no_partition_of_its_own()
+
+    def _no_partition_of_its_own(self) -> UnsupportedError:
+        return UnsupportedError(
+            f"table {self._name}: a partition is there when it has rows, and has no name or properties of its own; "
+            "insert rows instead"
+        )
+
+
+class StagedTableProxy(TableProxy, implements=(*_TABLE, _CATALOG + "StagedTable")):
+    """A table that a query is about to fill: it is taken as it is then, or not at all."""
+
+    def __init__(
+        self, jvm: Jvm, name: str, open_with: Open, commit: Callable[[], None], abort: Callable[[], None]
+    ) -> None:
+        super().__init__(jvm, name, open_with({}), open_with, {})
+        self._commit, self._abort = commit, abort
+
+    def commitStagedChanges(self) -> None:  # noqa: N802 - Java's name
+        self._commit()
+
+    def abortStagedChanges(self) -> None:  # noqa: N802 - Java's name
+        self._abort()
+
+
+def _own_options(options: Any) -> dict[str, str]:
+    """The options of a statement that are for tables of ours."""
+    given = {str(key): str(value) for key, value in dict(options.asCaseSensitiveMap()).items()}
+    return {
+        key: value
+        for key, value in given.items()
+        if not key.startswith(_SPARKS_OWN_OPTIONS) and key.lower() not in STREAM_ONLY
+    }
+
+
+def _stream_options(options: Any) -> dict[str, str]:
+    """The options of a stream that are not the table's."""
+    given = dict(options.asCaseSensitiveMap())
+    return {str(key): str(value) for key, value in given.items() if key.lower() in STREAM_ONLY}
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
+    """A read-only table about a table."""
+
+    def __init__(
+        self, jvm: Jvm, name: str, table: Any, travel: Mapping[str, Any], open_with: Open | None = None
+    ) -> None:
+        self._table, self._travel, self._open_with = table, travel, open_with
+        self._rows: pa.Table | None = table.scan(**travel).to_arrow()
+        super().__init__(jvm, name, [field_from_arrow(column) for column in self._rows.schema])
+
+    def properties(self) -> Any:
+        return self._jvm.map({})
+
+    def partitioning(self) -> Any:
+        return self._jvm.array(self._jvm.connector.expressions.Transform, [])
+
+    def capabilities(self) -> Any:
+        return self._capabilities(("BATCH_READ",))
+
+    def newScanBuilder(self, options: Any) -> RowsScanBuilder:  # noqa: N802 - Java's name
+        version, given = self._jvm.spark.version, _own_options(options)
+        if given and version_numbers(version) < OPTIONS_FROM_THE_START:
+            raise UnsupportedError(
+                f"{self._name}: Spark {version} does not tell system tables the options of a query; write VERSION AS OF "
+                "instead, or name the branch in the table's name"
+            )
+        if given and self._open_with is not None:
+            self._open_with(given)  # those that change what is shown came when it was loaded; others may be wrong
+        return RowsScanBuilder(self._jvm, f"lakebed {self._name}", self._taken)
+
+    def _taken(self) -> pa.Table:
+        """The rows that were made to know the columns; for a later query made anew."""
+        rows, self._rows = self._rows, None
+        return self._table.scan(**self._travel).to_arrow() if rows is None else rows

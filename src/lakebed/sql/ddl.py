@@ -1,0 +1,187 @@
+"""What CREATE and ALTER say, in Spark's objects, as columns, keys, options and changes of ours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from lakebed.errors import OptionError, SchemaError, UnsupportedError
+from lakebed.format.schema import evolution as change
+from lakebed.format.types.data_types import DataType, Field
+from lakebed.format.types.spark_types import DEFAULT_KEY, fields_from_spark
+from lakebed.format.types.sql_types import parse_literal
+from lakebed.sql.jvm.jvm_values import Jvm
+
+_PROVIDERS: Final = ("paimon", "lakebed")
+_KEY_NAMES: Final = ("primary-key", "primary_key")
+# What Spark notes in the properties of its own accord; none of it is an option of a table.
+_SPARKS_OWN: Final = frozenset(
+    {"provider", "comment", "location", "owner", "external", "is_managed_location", "table_type", "collation"}
+)
+_REPLACING: Final = {"DeleteColumn", "AddColumn"}  # in one statement only REPLACE COLUMNS has both
+_OPTION_COPY: Final = "option."
+_STRING: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'", re.DOTALL)
+_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "%": "\\%", "_": "\\_"}
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a CREATE TABLE asks for."""
+
+    columns: tuple[Field, ...]
+    partition_by: tuple[str, ...]
+    primary_key: tuple[str, ...]
+    options: dict[str, str]
+    comment: str | None
+
+
+def definition(jvm: Jvm, columns: Any, transforms: Iterable[Any], properties: Mapping[str, str]) -> Definition:
+    """The table that Spark's columns, partition transforms and properties describe."""
+    provider = properties.get("provider")
+    if provider is not None and provider.lower() not in _PROVIDERS:
+        raise UnsupportedError(
+            f"USING {provider}: tables of this catalog are Paimon tables; write USING paimon, or leave it out"
+        )
+    if properties.get("external") == "true":
+        raise UnsupportedError("EXTERNAL: a table lies in the folder of its database; leave EXTERNAL out")
+    if properties.get("location") is not None and properties.get("is_managed_location") != "true":
+        raise UnsupportedError("LOCATION: a table lies in the folder of its database; leave LOCATION out")
+    keys = [properties[name] for name in _KEY_NAMES if name in properties]
+    if len(keys) > 1:
+        raise OptionError("'primary-key' and 'primary_key' are the same option; give one of them")
+    own = {
+        name: value
+        for name, value in properties.items()
+        if name not in _SPARKS_OWN and name not in _KEY_NAMES and not name.startswith(_OPTION_COPY)
+    }
+    fields = struct_fields(jvm.connector.catalog.CatalogV2Util.v2ColumnsToStructType(columns))
+    return Definition(
+        fields,
+        tuple(_partition_column(transform) for transform in transforms),
+        tuple(name.strip() for name in keys[0].split(",")) if keys else (),
+        own,
+        properties.get("comment"),
+    )
+
+
+def _partition_column(transform: Any) -> str:
+    if transform.name() != "identity":
+        raise UnsupportedError(
+            f"{transform.toString()}: tables are partitioned by columns as they are; for buckets set "
+            "TBLPROPERTIES ('bucket' = 'n', 'bucket-key' = 'column')"
+        )
+    (name,) = _path(transform.references()[0])
+    return name
+
+
+def struct_fields(struct: Any) -> tuple[Field, ...]:
+    """The columns of Spark's ``StructType`` in the JVM."""
+    from pyspark.sql.types import StructType  # noqa: PLC0415 - Spark is optional
+
+    raw = json.loads(struct.json())
+    defaults = [column["metadata"].pop(DEFAULT_KEY, None) for column in raw["fields"]]
+    return tuple(
+        field if text is None else replace(field, default=_literal(text, (field.name,)))
+        for field, text in zip(fields_from_spark(StructType.fromJson(raw)), defaults, strict=True)
+    )
+
+
+# ------------------------------------------------------------------------------------------------------- changes
+
+
+def changes(jvm: Jvm, given: Sequence[Any], has_column: Callable[[tuple[str, ...]], bool]) -> list[change.Change]:
+    """Spark's changes of a table as ours."""
+    found: list[change.Change] = []
+    if len(given) > 1 and {item.getClass().getSimpleName() for item in given} == _REPLACING:
+        raise UnsupportedError(
+            "ALTER TABLE ... REPLACE COLUMNS would drop all columns with their values; add and drop columns one by one"
+        )
+    for item in given:
+        kind = item.getClass().getSimpleName()
+        if kind == "DeleteColumn":
+            path = _path(item)
+            if has_column(path) or not item.ifExists():
+                found.append(change.DropColumn(path))
+            continue
+        make = _CHANGES.get(kind)
+        if make is None:
+            raise UnsupportedError(f"ALTER TABLE: {kind} is not a change that Paimon tables know")
+        found.append(make(jvm, item))
+    return found
+
+
+def _add(jvm: Jvm, item: Any) -> change.Change:
+    data_type = replace(_type(jvm, item.dataType(), _path(item)), nullable=bool(item.isNullable()))
+    default = item.defaultValue()
+    position = None if item.position() is None else _position(item.position())
+    text = None if default is None else _literal(default.getSql(), _path(item))
+    return change.AddColumn(_path(item), data_type, item.comment(), position, text)
+
+
+def _set_property(_jvm: Jvm, item: Any) -> change.Change:
+    name, value = item.property(), item.value()
+    if name == "comment":
+        return change.UpdateComment(value)
+    return change.SetOption(_plain(name), value)
+
+
+def _remove_property(_jvm: Jvm, item: Any) -> change.Change:
+    name = item.property()
+    return change.UpdateComment(None) if name == "comment" else change.RemoveOption(_plain(name))
+
+
+def _plain(name: str) -> str:
+    if name in _KEY_NAMES:
+        raise UnsupportedError("ALTER TABLE: the primary key cannot change; create a new table and copy the rows")
+    if name in _SPARKS_OWN:
+        raise UnsupportedError(f"ALTER TABLE: {name!r} is not a property that a Paimon table has")
+    return name
+
+
+_CHANGES: Final[Mapping[str, Callable[[Jvm, Any], change.Change]]] = {
+    "AddColumn": _add,
+    "RenameColumn": lambda _, item: change.RenameColumn(_path(item), item.newName()),
+    "UpdateColumnType": lambda jvm, item: change.UpdateColumnType(
+        _path(item), _type(jvm, item.newDataType(), _path(item))
+    ),
+    "UpdateColumnNullability": lambda _, item: change.UpdateColumnNullability(_path(item), bool(item.nullable())),
+    "UpdateColumnComment": lambda _, item: change.UpdateColumnComment(_path(item), item.newComment()),
+    "UpdateColumnPosition": lambda _, item: change.UpdateColumnPosition(_path(item), _position(item.position())),
+    "UpdateColumnDefaultValue": lambda _, item: change.UpdateColumnDefault(
+        _path(item), _literal(item.newDefaultValue(), _path(item)) if item.newDefaultValue() else None
+    ),
+    "SetProperty": _set_property,
+    "RemoveProperty": _remove_property,
+}
+
+
+def _path(item: Any) -> tuple[str, ...]:
+    return tuple(item.fieldNames())
+
+
+def _type(jvm: Jvm, data_type: Any, path: tuple[str, ...]) -> DataType:
+    struct = jvm.sql.types.StructType().add(path[-1], data_type)
+    (column,) = struct_fields(struct)
+    return column.type
+
+
+def _position(position: Any) -> change.Position:
+    return change.After(position.column()) if position.getClass().getSimpleName() == "After" else change.First()
+
+
+def _literal(text: str, path: tuple[str, ...]) -> str | None:
+    r"""The value of a literal of Spark's SQL.
+
+    >>> _literal(r"'it\'s'", ("a",)), _literal("'it''s'", ("a",)), _literal("DATE '2024-01-01'", ("a",))
+    ("it's", "it's", '2024-01-01')
+    """
+    if _STRING.fullmatch(text):
+        return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), text[1:-1].replace("''", "'"))
+    try:
+        return parse_literal(text)
+    except SchemaError:
+        raise SchemaError(f"column {'.'.join(path)!r}: a default is a literal, not {text!r}") from None

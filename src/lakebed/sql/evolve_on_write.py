@@ -1,0 +1,50 @@
+"""Rows whose columns the table may not have yet (option ``write.merge-schema``): the table gets them, then the rows are made to fit.
+
+Spark leaves rows for such a table as they are. What it does with rows for any other table (casts that are safe or checked,
+defaults for columns that are left out, errors in its own words) is asked of it here, after the table has changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from lakebed.errors import UnsupportedError
+from lakebed.format.schema.merge_schema import merging_changes
+from lakebed.format.types.spark_types import fields_from_spark
+from lakebed.options import TableOptions
+from lakebed.spark.columns import all_nullable
+from lakebed.sql.jvm.jvm_values import Jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+MERGE_SCHEMA: Final = "write.merge-schema"
+
+
+def merges_schema(table: Any) -> bool:
+    """Whether rows that are written to a table may bring columns."""
+    return TableOptions(table.options).write_merge_schema
+
+
+def merged(jvm: Jvm, table: Any, frame: DataFrame) -> DataFrame:
+    """Give a table the columns of a frame; gives the frame with the columns of the table."""
+    options = TableOptions(table.options)
+    if options.write_merge_schema_explicit_cast:
+        raise UnsupportedError(
+            f"table {table.name}: option 'write.merge-schema.explicit-cast' would narrow types, and values with them; "
+            "unset it, and cast the rows in the query"
+        )
+    known = {field.name.lower() for field in table.schema.fields}
+    columns = type(frame.schema)(
+        [column for column in frame.schema if column.dataType.typeName() != "void" or column.name.lower() not in known]
+    )
+    data = [replace(field, type=all_nullable(field.type)) for field in fields_from_spark(columns)]
+    changes = merging_changes(table.schema.fields, data, widen=options.write_merge_schema_type_widening)
+    if changes:
+        table.alter(*changes)
+    state = jvm.session_state
+    plan = jvm.bridge.fitted(table.name, jvm.struct(table.schema.fields), frame._jdf, state.conf())  # noqa: SLF001 - no public way
+    session = jvm.spark._jsparkSession  # noqa: SLF001 - no public way
+    return jvm.frame(jvm.sql.classic.Dataset.ofRows(session, plan))

@@ -1,0 +1,132 @@
+"""Spark's JVM as the catalog uses it: Java values from Python ones, and the few lines of Java that Python cannot be.
+
+The Java (``Bridge.java``) is compiled once per JVM, in the driver.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from lakebed.format.types.data_types import Atomic, Field
+from lakebed.format.types.spark_types import DEFAULT_KEY, fields_to_spark_json
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_bridges: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+_EXISTS_DEFAULT: Final = "EXISTS_DEFAULT"
+_QUOTED_ROOTS: Final = {"DATE": "DATE ", "TIMESTAMP": "TIMESTAMP_NTZ ", "TIME": "TIME "}
+_TEXT_ROOTS: Final = frozenset({"CHAR", "VARCHAR", "STRING"})
+
+
+class Jvm:
+    """A session's JVM. ``java`` has the packages, ``bridge`` our own Java."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        self.gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - no public way
+        self.java: Any = self.gateway.jvm
+        self.sql: Any = self.java.org.apache.spark.sql
+        self.connector: Any = self.sql.connector
+        self.bridge: Any = _bridge(self.gateway)
+
+    @property
+    def session_state(self) -> Any:
+        """What a session knows: its catalogs, its optimizer's rules, its settings."""
+        return self.spark._jsparkSession.sessionState()  # noqa: SLF001 - no public way
+
+    # ---------------------------------------------------------------------------------------------- values
+
+    def array(self, kind: Any, items: Sequence[Any]) -> Any:
+        """A Java array."""
+        made = self.gateway.new_array(kind, len(items))
+        for position, item in enumerate(items):
+            made[position] = item
+        return made
+
+    def strings(self, items: Sequence[str]) -> Any:
+        """A ``String[]``."""
+        return self.array(self.java.java.lang.String, items)
+
+    def map(self, entries: Mapping[str, str]) -> Any:
+        """A ``java.util.Map``."""
+        made = self.java.java.util.LinkedHashMap()
+        for key, value in entries.items():
+            made.put(key, value)
+        return made
+
+    def set(self, items: Iterable[Any]) -> Any:
+        """A ``java.util.Set``."""
+        made = self.java.java.util.LinkedHashSet()
+        for item in items:
+            made.add(item)
+        return made
+
+    def no_metrics(self, kind: str) -> Any:
+        """An empty array of ``CustomMetric`` or ``CustomTaskMetric``."""
+        return self.array(getattr(self.connector.metric, kind), [])
+
+    def frame(self, dataset: Any) -> DataFrame:
+        """A DataFrame of a JVM's dataset."""
+        from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame  # noqa: PLC0415 - Spark is optional
+
+        return ClassicFrame(dataset, self.spark)
+
+    # --------------------------------------------------------------------------------------------- columns
+
+    def struct(self, fields: Sequence[Field]) -> Any:
+        """Columns as Spark's ``StructType``, with lengths, comments and defaults."""
+        raw = fields_to_spark_json(fields)
+        for column, entry in zip(fields, raw["fields"], strict=True):
+            if column.default is not None:
+                text = default_sql(column)
+                entry["metadata"] |= {DEFAULT_KEY: text, _EXISTS_DEFAULT: text}
+        return self.sql.types.DataType.fromJson(json.dumps(raw))
+
+    def columns(self, fields: Sequence[Field]) -> Any:
+        """Columns as the catalog interface has them."""
+        raw = self.sql.catalyst.util.CharVarcharUtils.getRawSchema(self.struct(fields))
+        return self.bridge.columns(raw)
+
+
+def version_numbers(text: str) -> tuple[int, ...]:
+    """The first two numbers of a version.
+
+    >>> version_numbers("4.3.0-SNAPSHOT") >= (4, 1)
+    True
+    """
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:2])
+
+
+def default_sql(column: Field) -> str:
+    """The default of a column as a SQL literal.
+
+    >>> default_sql(Field(0, "a", Atomic("STRING"), None, "x")), default_sql(Field(0, "a", Atomic("INT"), None, "3"))
+    ("'x'", '3')
+    """
+    text = column.default or ""
+    if not isinstance(column.type, Atomic):
+        return text
+    quoted = "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+    if column.type.root in _TEXT_ROOTS:
+        return quoted
+    prefix = _QUOTED_ROOTS.get(column.type.root)
+    return text if prefix is None else prefix + quoted
+
+
+def _bridge(gateway: Any) -> Any:
+    """An instance of our Java class, compiled if this JVM has not seen it yet."""
+    if gateway not in _bridges:
+        source = files("lakebed.sql.jvm").joinpath("Bridge.java").read_text(encoding="utf-8")
+        java = gateway.jvm
+        compiler = java.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(java.java.lang.Thread.currentThread().getContextClassLoader())
+        compiler.cook(source)
+        made = compiler.getClassLoader().loadClass("lakebed.Bridge")
+        _bridges[gateway] = made.getConstructors()[0].newInstance(gateway.new_array(java.java.lang.Object, 0))
+    return _bridges[gateway]

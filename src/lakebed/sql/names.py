@@ -1,0 +1,79 @@
+"""Spark's identifiers as names of ours, and the options that a session sets for a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lakebed.options import find
+from lakebed.sql.jvm.jvm_values import Jvm
+from lakebed.sql.jvm.proxy import JavaThrow
+
+SETTINGS: Final = "spark.paimon."
+_ANY: Final = "*"
+_OPTIONS_MARK: Final = "\x01"
+
+
+def database_of(jvm: Jvm, namespace: Any) -> str:
+    """The database that a namespace of one part names."""
+    parts = list(namespace)
+    if len(parts) != 1:
+        raise no_such_namespace(jvm, namespace)
+    return str(parts[0])
+
+
+def no_such_namespace(jvm: Jvm, namespace: Any) -> JavaThrow:
+    """Spark's own error for a database that is not there."""
+    return JavaThrow(jvm.sql.catalyst.analysis.NoSuchNamespaceException(jvm.strings(list(namespace))))
+
+
+def no_such_table(jvm: Jvm, ident: Any) -> JavaThrow:
+    """Spark's own error for a table that is not there."""
+    return JavaThrow(jvm.sql.catalyst.analysis.NoSuchTableException(ident))
+
+
+def table_name(ident: Any) -> str | None:
+    """``database.table`` of an identifier, ``None`` if it is not of two parts."""
+    parts = list(ident.namespace())
+    return f"{parts[0]}.{ident.name()}" if len(parts) == 1 else None
+
+
+def told_options(name: str) -> tuple[str, dict[str, str]]:
+    """The name of a table, and the options of the query that our parser put behind it (see ``Bridge.tellOptions``).
+
+    >>> told_options('db.t' + _OPTIONS_MARK + '{"branch":"b"}')
+    ('db.t', {'branch': 'b'})
+    >>> told_options("db.t")
+    ('db.t', {})
+    """
+    plain, _, options = name.partition(_OPTIONS_MARK)
+    return plain, json.loads(options) if options else {}
+
+
+def session_options(jvm: Jvm, catalog: str, name: str) -> dict[str, str]:
+    """The options that a session's settings hold for a table.
+
+    ``spark.paimon.<option>`` is for all tables, ``spark.paimon.<catalog>.<database>.<table>.<option>`` for one (or, with
+    ``*`` as a part, for some); the closer one wins.
+    """
+    return options_for(catalog, name, json.loads(jvm.bridge.settings(jvm.session_state.conf(), SETTINGS)))
+
+
+def options_for(catalog: str, name: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """The settings (without their prefix) that are for a table. What is no option at all is given for every table.
+
+    >>> options_for("lakebed", "db.t$snapshots", {"branch": "b", "lakebed.db.t.branch": "c", "other.db.t.bucket": "2"})
+    {'branch': 'c'}
+    """
+    database, _, rest = name.partition(".")
+    place = (catalog, database, rest.partition("$")[0])
+    common: dict[str, str] = {}
+    own: dict[str, str] = {}
+    for key, value in settings.items():
+        parts = key.split(".", 3)
+        if len(parts) < 4 or find(key) is not None or find(parts[3]) is None:
+            common[key] = value
+        elif all(part in {wanted, _ANY} for part, wanted in zip(parts[:3], place, strict=True)):
+            own[parts[3]] = value
+    return {**common, **own}

@@ -1,0 +1,1 @@
+"""``CALL sys.<procedure>(...)``: the procedures, their parameters, and how Spark calls them."""

@@ -1,0 +1,397 @@
+"""``CALL sys.<procedure>(...)``: what a table's keeper does, under Paimon's names, with its parameters and results.
+
+``PROCEDURES`` lists them. Each is a function from the arguments that were given to the rows of its result.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any, Final
+
+from lakebed.errors import LakebedError, NotFoundError, OptionError, unknown_name
+from lakebed.rows.sort_order import STRATEGIES
+from lakebed.sql.procedures.procedure import Call, Procedure, Rows, matches, partitions, where
+
+_ALL: Final = 2**31 - 1
+_FAR_FUTURE: Final = 2**53  # epoch milliseconds: everything is older
+_UNSORTED: Final = "none"
+_DONE: Final = {"result": "boolean"}
+_ROLLED_BACK: Final = {"previous_snapshot_id": "long", "current_snapshot_id": "long"}
+
+
+# ---------------------------------------------------------------------------------------------------- what is done
+
+
+def _compact(call: Call) -> Rows:
+    call.refuse("partition_idle_time", "buckets")
+    strategy = call.given.get("compact_strategy", "full").lower()
+    if strategy not in {"full", "minor"}:
+        raise OptionError(f"argument compact_strategy must be full or minor, not {strategy!r}")
+    order = _order(call)
+    if order and strategy == "minor":
+        raise OptionError("sorting writes all rows anew; leave compact_strategy out, or order_strategy and order_by")
+    call.table(call.options()).compact(full=strategy == "full", where=where(call), **order)
+    return [(True,)]
+
+
+def _order(call: Call) -> dict[str, Any]:
+    """How rows are to be sorted: the arguments ``order_strategy`` and ``order_by``, which go together."""
+    strategy = call.given.get("order_strategy", _UNSORTED).lower()
+    columns = [name.strip() for name in call.given.get("order_by", "").split(",") if name.strip()]
+    if strategy not in {_UNSORTED, *STRATEGIES}:
+        known = ", ".join((_UNSORTED, *STRATEGIES))
+        raise OptionError(f"argument order_strategy must be one of {known}, not {strategy!r}")
+    if (strategy == _UNSORTED) != (not columns):
+        raise OptionError("arguments order_strategy and order_by go together; give both, or none of them")
+    return {"order_by": columns, "strategy": strategy} if columns else {}
+
+
+def _compact_chain_table(call: Call) -> Rows:
+    text = call.given["partition"]
+    if ";" in text:
+        raise OptionError(f'argument partition names one partition, such as date="20250729", not {text!r}')
+    (spec,) = partitions(text)
+    partition = {name: value.strip("\"'") for name, value in spec.items()}
+    return [(bool(call.table().compact_chain(partition, overwrite=call.given.get("overwrite", False))),)]
+
+
+def _compact_database(call: Call) -> Rows:
+    including = call.given.get("including_databases", ".*")
+    names = [
+        f"{database}.{table}"
+        for database, tables in call.databases().items()
+        if matches(including, database)
+        for table in tables
+        if matches(call.given.get("including_tables", ".*"), f"{database}.{table}")
+        and not matches(call.given.get("excluding_tables", ""), f"{database}.{table}")
+    ]
+    failed = []
+    for name in names:
+        try:
+            call.open(name, call.options()).compact(full=True)
+        except LakebedError as error:
+            failed.append(f"{name}: {error}")
+    if failed:
+        raise LakebedError(f"{len(names) - len(failed)} of {len(names)} tables were compacted; {'; '.join(failed)}")
+    return [("Success",)]
+
+
+def _compact_manifest(call: Call) -> Rows:
+    call.refuse("manifest_sort_enabled", "manifest_sort_partition_field", "manifest_sort_max_rewrite_size")
+    call.table(call.options()).compact_manifests(dry_run=call.given.get("dry_run", False))
+    return [(True,)]
+
+
+def _create_tag(call: Call) -> Rows:
+    call.table().create_tag(call.given["tag"], **call.some(snapshot="snapshot", time_retained="time_retained"))
+    return [(True,)]
+
+
+def _create_tag_from_timestamp(call: Call) -> Rows:
+    made = call.table().create_tag_since(
+        call.given["tag"], call.given["timestamp"], **call.some(time_retained="time_retained")
+    )
+    snapshot = made.snapshot
+    return [(made.name, snapshot.id, snapshot.time_millis, snapshot.watermark)]
+
+
+def _replace_tag(call: Call) -> Rows:
+    call.table().replace_tag(call.given["tag"], **call.some(snapshot="snapshot", time_retained="time_retained"))
+    return [(True,)]
+
+
+def _rename_tag(call: Call) -> Rows:
+    call.table().rename_tag(call.given["tag"], call.given["target_tag"])
+    return [(True,)]
+
+
+def _delete_tag(call: Call) -> Rows:
+    table = call.table()
+    for name in call.given["tag"].split(","):
+        table.delete_tag(name.strip())
+    return [(True,)]
+
+
+def _expire_tags(call: Call) -> Rows:
+    expired = call.table().expire_tags(**call.some(older_than="older_than"))
+    return [(name,) for name in expired] or [("No expired tags.",)]
+
+
+def _create_branch(call: Call) -> Rows:
+    ignore = str(call.given.get("ignoreIfExists", "false")).lower() == "true"
+    call.table().create_branch(call.given["branch"], ignore_if_exists=ignore, **call.some(tag="tag"))
+    return [(True,)]
+
+
+def _delete_branch(call: Call) -> Rows:
+    table = call.table()
+    for name in call.given["branch"].split(","):
+        table.drop_branch(name.strip())
+    return [(True,)]
+
+
+def _rename_branch(call: Call) -> Rows:
+    call.table().rename_branch(call.given["from_branch"], call.given["to_branch"])
+    return [(True,)]
+
+
+def _fast_forward(call: Call) -> Rows:
+    call.table().fast_forward(call.given["branch"])
+    return [(True,)]
+
+
+def _merge_branch(call: Call) -> Rows:
+    table = call.table()
+    target = call.given.get("target_branch")
+    (table if target in {None, "main"} else table.branch(target)).merge_branch(call.given["source_branch"])
+    return [(True,)]
+
+
+def _rollback(call: Call) -> Rows:
+    table = call.table()
+    asked = call.some(version="version", snapshot="snapshot", tag="tag")
+    if len(asked) != 1:
+        raise OptionError("give one of version, snapshot and tag to roll back to")
+    version = asked.get("version")
+    if version is not None:
+        is_tag = version in table.tags() or not version.isdecimal()
+        asked = {"tag": version} if is_tag else {"snapshot": int(version)}
+    return _rolled_back(table, asked)
+
+
+def _rollback_to_timestamp(call: Call) -> Rows:
+    return _rolled_back(call.table(), {"timestamp": call.given["timestamp"]})
+
+
+def _rollback_to_watermark(call: Call) -> Rows:
+    return _rolled_back(call.table(), {"watermark": call.given["watermark"]})
+
+
+def _rolled_back(table: Any, to: Mapping[str, Any]) -> Rows:
+    before, _ = table.latest_snapshot(), table.rollback_to(**to)
+    after = table.latest_snapshot()
+    return [(None if before is None else before.id, None if after is None else after.id)]
+
+
+def _expire_snapshots(call: Call) -> Rows:
+    given = call.some(
+        retain_max="retain_max", retain_min="retain_min", older_than="older_than", max_deletes="max_deletes"
+    )
+    return [(len(call.table(call.options()).expire_snapshots(**given).snapshots),)]
+
+
+def _expire_partitions(call: Call) -> Rows:
+    given = call.some(
+        expiration_time="expiration_time",
+        timestamp_formatter="timestamp_formatter",
+        timestamp_pattern="timestamp_pattern",
+        strategy="expire_strategy",
+        max_expires="max_expires",
+    )
+    expired = call.table(call.options()).expire_partitions(**given)
+    texts = [(", ".join(f"{name}={value}" for name, value in partition.items()),) for partition in expired]
+    return texts or [("No expired partitions.",)]
+
+
+def _remove_orphan_files(call: Call) -> Rows:
+    if call.given.get("mode", "local").lower() not in {"local", "distributed"}:
+        raise OptionError(f"argument mode must be local or distributed, not {call.given['mode']!r}")
+    given = {"dry_run": call.given.get("dry_run", False), **call.some(older_than="older_than")}
+    removal = call.table().remove_orphan_files(**given)
+    return [(removal.count, removal.bytes)]
+
+
+def _remove_unexisting_files(call: Call) -> Rows:
+    missing = call.table().remove_missing_files(dry_run=call.given.get("dry_run", False))
+    return [(path,) for path in missing]
+
+
+def _repair_earliest_snapshot(call: Call) -> Rows:
+    wanted = call.given["snapshot_id"]
+    return [(call.table().repair_earliest_snapshot(wanted), wanted)]
+
+
+def _purge_files(call: Call) -> Rows:
+    """Leave nothing of a table but its schemas and an empty snapshot."""
+    table = call.table()
+    for branch in table.branches():
+        table.drop_branch(branch)
+    for tag in table.tags():
+        table.delete_tag(tag)
+    for consumer in table.consumers():
+        table.delete_consumer(consumer)
+    table.truncate()
+    if table.latest_snapshot() is not None:
+        table.expire_snapshots(retain_max=1, retain_min=1, older_than=_FAR_FUTURE, max_deletes=_ALL)
+    table.remove_orphan_files(older_than=dt.timedelta(0), dry_run=False)
+    return [("Success",)]
+
+
+def _rescale(call: Call) -> Rows:
+    call.table().rescale(call.given.get("bucket_num"), where=where(call))
+    return [(True,)]
+
+
+def _mark_partition_done(call: Call) -> Rows:
+    call.table().mark_partitions_done(partitions(call.given["partitions"]))
+    return [(True,)]
+
+
+def _reset_consumer(call: Call) -> Rows:
+    table, name = call.table(), call.given["consumerId"]
+    if "nextSnapshotId" in call.given:
+        table.reset_consumer(name, call.given["nextSnapshotId"])
+    else:
+        table.delete_consumer(name)
+    return [(True,)]
+
+
+def _clear_consumers(call: Call) -> Rows:
+    table = call.table()
+    including = call.given.get("includingConsumers", ".*")
+    excluding = call.given.get("excludingConsumers", "")
+    for name in table.consumers():
+        if matches(including, name) and not matches(excluding, name):
+            table.delete_consumer(name)
+    return [(True,)]
+
+
+PROCEDURES: Final[Mapping[str, Procedure]] = {
+    "clear_consumers": Procedure(
+        {"table": "string", "includingConsumers?": "string", "excludingConsumers?": "string"}, _DONE, _clear_consumers
+    ),
+    "compact": Procedure(
+        {
+            "table": "string",
+            "partitions?": "string",
+            "compact_strategy?": "string",
+            "order_strategy?": "string",
+            "order_by?": "string",
+            "where?": "string",
+            "options?": "string",
+            "partition_idle_time?": "string",
+            "buckets?": "string",
+        },
+        _DONE,
+        _compact,
+    ),
+    "compact_chain_table": Procedure(
+        {"table": "string", "partition": "string", "overwrite?": "boolean"}, _DONE, _compact_chain_table
+    ),
+    "compact_database": Procedure(
+        {
+            "including_databases?": "string",
+            "including_tables?": "string",
+            "excluding_tables?": "string",
+            "options?": "string",
+        },
+        {"result": "string"},
+        _compact_database,
+    ),
+    "compact_manifest": Procedure(
+        {
+            "table": "string",
+            "options?": "string",
+            "dry_run?": "boolean",
+            "manifest_sort_enabled?": "boolean",
+            "manifest_sort_partition_field?": "string",
+            "manifest_sort_max_rewrite_size?": "string",
+        },
+        _DONE,
+        _compact_manifest,
+    ),
+    "create_branch": Procedure(
+        {"table": "string", "branch": "string", "tag?": "string", "ignoreIfExists?": "string"}, _DONE, _create_branch
+    ),
+    "create_tag": Procedure(
+        {"table": "string", "tag": "string", "snapshot?": "long", "time_retained?": "string"}, _DONE, _create_tag
+    ),
+    "create_tag_from_timestamp": Procedure(
+        {"table": "string", "tag": "string", "timestamp": "long", "time_retained?": "string"},
+        {"tagName": "string", "snapshot": "long", "commit_time": "long", "watermark": "long"},
+        _create_tag_from_timestamp,
+    ),
+    "delete_branch": Procedure({"table": "string", "branch": "string"}, _DONE, _delete_branch),
+    "delete_tag": Procedure({"table": "string", "tag": "string"}, _DONE, _delete_tag),
+    "expire_partitions": Procedure(
+        {
+            "table": "string",
+            "expiration_time?": "string",
+            "timestamp_formatter?": "string",
+            "timestamp_pattern?": "string",
+            "expire_strategy?": "string",
+            "max_expires?": "integer",
+            "options?": "string",
+        },
+        {"expired_partitions": "string"},
+        _expire_partitions,
+    ),
+    "expire_snapshots": Procedure(
+        {
+            "table": "string",
+            "retain_max?": "integer",
+            "retain_min?": "integer",
+            "older_than?": "string",
+            "max_deletes?": "integer",
+            "options?": "string",
+        },
+        {"deleted_snapshots_count": "integer"},
+        _expire_snapshots,
+    ),
+    "expire_tags": Procedure({"table": "string", "older_than?": "string"}, {"expired_tags": "string"}, _expire_tags),
+    "fast_forward": Procedure({"table": "string", "branch": "string"}, _DONE, _fast_forward),
+    "mark_partition_done": Procedure({"table": "string", "partitions": "string"}, _DONE, _mark_partition_done),
+    "merge_branch": Procedure(
+        {"table": "string", "source_branch": "string", "target_branch?": "string"}, _DONE, _merge_branch
+    ),
+    "purge_files": Procedure({"table": "string"}, {"result": "string"}, _purge_files),
+    "remove_orphan_files": Procedure(
+        {
+            "table": "string",
+            "older_than?": "string",
+            "dry_run?": "boolean",
+            "parallelism?": "integer",
+            "mode?": "string",
+        },
+        {"deletedFileCount": "long", "deletedFileTotalLenInBytes": "long"},
+        _remove_orphan_files,
+    ),
+    "remove_unexisting_files": Procedure(
+        {"table": "string", "dry_run?": "boolean", "parallelism?": "integer"},
+        {"fileName": "string"},
+        _remove_unexisting_files,
+    ),
+    "rename_branch": Procedure(
+        {"table": "string", "from_branch": "string", "to_branch": "string"}, _DONE, _rename_branch
+    ),
+    "rename_tag": Procedure({"table": "string", "tag": "string", "target_tag": "string"}, _DONE, _rename_tag),
+    "repair_earliest_snapshot": Procedure(
+        {"table": "string", "snapshot_id": "long"},
+        {"previous_earliest_snapshot_id": "long", "current_earliest_snapshot_id": "long"},
+        _repair_earliest_snapshot,
+    ),
+    "replace_tag": Procedure(
+        {"table": "string", "tag": "string", "snapshot?": "long", "time_retained?": "string"}, _DONE, _replace_tag
+    ),
+    "rescale": Procedure(
+        {"table": "string", "bucket_num?": "integer", "partitions?": "string", "where?": "string"}, _DONE, _rescale
+    ),
+    "reset_consumer": Procedure(
+        {"table": "string", "consumerId": "string", "nextSnapshotId?": "long"}, _DONE, _reset_consumer
+    ),
+    "rollback": Procedure(
+        {"table": "string", "version?": "string", "snapshot?": "long", "tag?": "string"}, _ROLLED_BACK, _rollback
+    ),
+    "rollback_to_timestamp": Procedure({"table": "string", "timestamp": "long"}, _ROLLED_BACK, _rollback_to_timestamp),
+    "rollback_to_watermark": Procedure({"table": "string", "watermark": "long"}, _ROLLED_BACK, _rollback_to_watermark),
+}
+"""Every procedure by its name in the namespace ``sys``."""
+
+
+def find_procedure(name: str) -> Procedure:
+    """The procedure of a name, or an error that names the nearest."""
+    known = PROCEDURES.get(name.lower())
+    if known is None:
+        raise NotFoundError(unknown_name("procedure", name, PROCEDURES, where="sys"))
+    return known

@@ -1,0 +1,98 @@
+"""What a procedure of ``CALL sys.<procedure>(...)`` is, and how its arguments are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lakebed.errors import OptionError, UnsupportedError
+from lakebed.format.types.data_types import quoted_name
+
+Rows = Iterable[Sequence[Any]]
+Given = Mapping[str, Any]
+"""The arguments by name; those that were left out are not in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call: the arguments, and how a table is opened by its name (with options)."""
+
+    given: Given
+    open: Callable[[str, Mapping[str, str]], Any]
+    databases: Callable[[], Mapping[str, Sequence[str]]]
+
+    def table(self, options: Mapping[str, str] | None = None) -> Any:
+        """The table that the argument ``table`` names."""
+        return self.open(self.given["table"], options or {})
+
+    def options(self) -> dict[str, str]:
+        """The argument ``options``: ``key=value,key=value``."""
+        return pairs(self.given.get("options", ""), "options")
+
+    def some(self, **names: str) -> dict[str, Any]:
+        """Arguments that were given, under the names that the API has for them."""
+        return {ours: self.given[theirs] for ours, theirs in names.items() if theirs in self.given}
+
+    def refuse(self, *names: str) -> None:
+        """Refuse arguments that mean nothing here."""
+        for name in names:
+            if name in self.given:
+                raise UnsupportedError(f"argument {name} is not supported by Lakebed; leave it out")
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """Parameters (those that end with ``?`` may be left out), result columns, and what is done."""
+
+    parameters: Mapping[str, str]
+    results: Mapping[str, str]
+    run: Callable[[Call], Rows]
+
+
+def pairs(text: str, what: str) -> dict[str, str]:
+    """``a=1,b=2`` as a dict."""
+    split = [part.partition("=") for part in text.split(",") if part.strip()]
+    if not all(equals for _, equals, _ in split):
+        raise OptionError(f"argument {what} must be like key=value,key=value, not {text!r}")
+    return {name.strip(): value.strip() for name, _, value in split}
+
+
+def _condition(text: str) -> str:
+    """``dt=1,hh=2;dt=3`` as a SQL condition.
+
+    >>> _condition("dt=2024,hh=1;dt=2025")
+    "(dt = '2024' AND hh = '1') OR (dt = '2025')"
+    """
+    conditions = []
+    for spec in partitions(text):
+        parts = [f"{quoted_name(name)} = '{value.replace(chr(39), chr(39) * 2)}'" for name, value in spec.items()]
+        conditions.append(f"({' AND '.join(parts)})")
+    return " OR ".join(conditions)
+
+
+def partitions(text: str) -> list[dict[str, str]]:
+    """``dt=1,hh=2;dt=3`` as partitions."""
+    specs = [pairs(part, "partitions") for part in text.split(";") if part.strip()]
+    if not specs:
+        raise OptionError("argument partitions names no partition; write it like dt=2024-01-01,hh=1;dt=2024-01-02,hh=2")
+    return specs
+
+
+def where(call: Call) -> str | None:
+    """The partitions that the arguments ``partitions`` or ``where`` name, as a SQL condition."""
+    if "partitions" in call.given and "where" in call.given:
+        raise OptionError("give either partitions or where, not both")
+    if "partitions" in call.given:
+        return _condition(call.given["partitions"])
+    given: str | None = call.given.get("where")
+    return given
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a regular expression fits the whole name."""
+    try:
+        return re.fullmatch(pattern, name) is not None
+    except re.error as error:
+        raise OptionError(f"{pattern!r} is not a regular expression: {error}") from None

@@ -1,0 +1,362 @@
+"""UPDATE, DELETE and MERGE: what Spark parsed and resolved, run as one DataFrame and one commit.
+
+Primary-key tables are written what changes: the new rows, and deletes; merge engines that would not show them are refused. Append tables are rewritten: the files that were read
+go, and all their rows come back, changed or not; whoever changed one of the files meanwhile wins, and the statement fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+from lakebed.errors import UnsupportedError
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.types.data_types import Field
+from lakebed.spark.columns import spark_type
+from lakebed.spark.predicates import named
+from lakebed.sql.jvm.jvm_values import Jvm
+from lakebed.sql.jvm.proxy import JavaThrow
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_KIND: Final = "__lakebed_kind"
+_ACTION: Final = "__lakebed_action"
+_TARGET, _SOURCE, _ROW = "__lakebed_target", "__lakebed_source", "__lakebed_row"
+_INSERT, _UPDATE, _DELETE = "+I", "+U", "-D"
+_MERGING_FIELDS: Final = (".sequence-group", ".aggregate-function", ".default-aggregate-function")
+
+
+def change_rows(jvm: Jvm, table: Any, plan: Any) -> None:
+    """Do what a plan of Spark says: an ``UpdateTable``, a ``DeleteFromTable`` or a ``MergeIntoTable``."""
+    table.check_changeable()
+    run = {"UpdateTable": _update, "DeleteFromTable": _delete, "MergeIntoTable": _merge}
+    run[plan.getClass().getSimpleName()](_Target(jvm, table, plan.children().apply(0).relation()), plan)
+
+
+class _Target:
+    """The table that is changed: its rows as a frame to whose columns the expressions of the plan refer."""
+
+    def __init__(self, jvm: Jvm, table: Any, relation: Any) -> None:
+        self.jvm, self.table, self.relation = jvm, table, relation
+        self.schema: TableSchema = table.schema
+        output = relation.output()
+        self.columns: dict[str, Column] = {
+            output.apply(i).name(): self.column(output.apply(i)) for i in range(output.size())
+        }
+
+    @property
+    def keyed(self) -> bool:
+        return bool(self.schema.primary_keys)
+
+    def column(self, expression: Any) -> Column:
+        """An expression of the plan as a column."""
+        from pyspark.sql.classic.column import Column as ClassicColumn  # noqa: PLC0415 - Spark is optional
+
+        return ClassicColumn(self.jvm.sql.classic.ExpressionUtils.column(expression))
+
+    def frame(self, plan: Any) -> DataFrame:
+        """A plan as a frame."""
+        session = self.jvm.spark._jsparkSession  # noqa: SLF001 - no public way
+        return self.jvm.frame(self.jvm.sql.classic.Dataset.ofRows(session, plan))
+
+    def rows(self) -> DataFrame:
+        """The rows of the table, as Spark reads any table."""
+        return self.frame(self.relation)
+
+    def rows_of(self, scan: Any) -> DataFrame:
+        """The rows of a scan, which stays with its snapshot."""
+        given = scan.to_spark(self.jvm.spark)._jdf  # noqa: SLF001 - no public way
+        return self.frame(self.jvm.bridge.columnsAs(given, self.relation.output()))
+
+    def as_stored(self, values: Mapping[str, Column]) -> list[Column]:
+        """Columns of the table with these values."""
+        return [values[field.name].cast(spark_type(field.type)).alias(field.name) for field in self.schema.fields]
+
+    def write_changes(self, frame: DataFrame) -> None:
+        """Upsert and delete rows by the kind that stands with each."""
+        self.table.write(frame, row_kind=_KIND)
+
+    def assigned(self, verb: str, assignments: Any) -> dict[str, Column]:
+        """The values of all columns after an ``Update`` or ``Insert``, as Spark checks, casts and fills them up."""
+        aligned = self.jvm.bridge.aligned(verb, self.relation.output(), assignments)
+        each = [aligned.apply(i) for i in range(aligned.size())]
+        return {assignment.key().name(): self.column(assignment.value()) for assignment in each}
+
+    def check_updatable(self, verb: str) -> None:
+        """Refuse tables in which a row that is written over another is not what the reader then sees."""
+        engine = self.schema.options.get("merge-engine", "deduplicate")
+        if not self.keyed or engine == "deduplicate":
+            return
+        if engine != "partial-update":
+            raise UnsupportedError(
+                f"table {self.table.name}: {verb} sets columns to what it says, and 'merge-engine' = {engine} would merge "
+                "that with what is there; insert rows instead"
+            )
+        for option in self.schema.options:
+            if option.startswith("fields.") and option.endswith(_MERGING_FIELDS):
+                raise UnsupportedError(
+                    f"table {self.table.name}: {verb} sets columns to what it says, and option {option!r} would merge that "
+                    "with what is there; insert rows instead"
+                )
+
+    def seen(self, verb: str, values: Mapping[str, Column]) -> dict[str, Column]:
+        """The values of an update, which fails where readers would not see one: partial-update takes no NULL for a value."""
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
+
+        if self.schema.options.get("merge-engine") != "partial-update":
+            return dict(values)
+        checked = {}
+        for field in self.schema.fields:
+            old, new, kind = self.columns[field.name], values[field.name], spark_type(field.type)
+            message = (
+                f"table {self.table.name}: {verb} would set {field.name!r} to NULL, which 'merge-engine' = partial-update "
+                "takes for no value at all; delete the row and insert it anew"
+            )
+            refused = F.raise_error(F.lit(message)).cast(kind)
+            checked[field.name] = F.when(new.isNull() & old.isNotNull(), refused).otherwise(new.cast(kind))
+        return checked
+
+
+# ------------------------------------------------------------------------------------------------ UPDATE and DELETE
+
+
+def _update(target: _Target, plan: Any) -> None:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
+
+    target.check_updatable("UPDATE")
+    hit = _condition(target, plan.condition())
+    values = target.assigned("Update", plan.assignments())
+    keys = [plan.assignments().apply(i).key() for i in range(plan.assignments().size())]
+    given = {key.references().toSeq().apply(0).name() for key in keys}
+    for name in target.schema.primary_keys:
+        if name in given:
+            raise UnsupportedError(
+                f"table {target.table.name}: {name!r} is part of the primary key, which UPDATE cannot change; "
+                "delete the rows and insert new ones"
+            )
+    if target.keyed:
+        changed = target.rows().filter(hit).select(*target.as_stored(target.seen("UPDATE", values)))
+        target.table.write(changed)
+        return
+    scan = target.table.scan()
+    if _none(target.rows().filter(hit)):
+        return
+    flagged = target.rows_of(scan).withColumn(_ACTION, F.coalesce(hit, F.lit(False)))
+    merged = {name: F.when(named(_ACTION), value).otherwise(target.columns[name]) for name, value in values.items()}
+    target.table.replace_rows(scan, flagged.select(*target.as_stored(merged)), operation="UPDATE")
+
+
+def _delete(target: _Target, plan: Any) -> None:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
+
+    target.table.check_deletable()
+    hit = target.column(plan.condition())
+    if target.keyed:
+        gone = target.rows().filter(hit).select(*target.as_stored(target.columns), F.lit(_DELETE).alias(_KIND))
+        target.write_changes(gone)
+        return
+    scan = target.table.scan()
+    if _none(target.rows().filter(hit)):
+        return
+    flagged = target.rows_of(scan).withColumn(_ACTION, F.coalesce(hit, F.lit(False)))
+    kept = flagged.filter(~named(_ACTION)).select(*target.as_stored(target.columns))
+    target.table.replace_rows(scan, kept, operation="DELETE")
+
+
+def _condition(target: _Target, option: Any) -> Column:
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
+
+    return target.column(option.get()) if option.isDefined() else F.lit(True)
+
+
+def _none(frame: DataFrame) -> bool:
+    return not frame.limit(1).count()
+
+
+# ----------------------------------------------------------------------------------------------------------- MERGE
+
+
+@dataclass(frozen=True, slots=True)
+class _Action:
+    """What becomes of a row if the condition holds and no earlier action took it."""
+
+    kind: str
+    condition: Column
+    conditional: bool
+    values: Mapping[str, Column]
+
+
+@dataclass(frozen=True, slots=True)
+class _Actions:
+    """The clauses of a MERGE."""
+
+    matched: Sequence[_Action]
+    of_source: Sequence[_Action]
+    of_target: Sequence[_Action]
+
+    @property
+    def all(self) -> Sequence[_Action]:
+        return (*self.matched, *self.of_source, *self.of_target)
+
+
+def _merge(target: _Target, plan: Any) -> None:
+    actions = _Actions(
+        _actions(target, plan.matchedActions()),
+        _actions(target, plan.notMatchedActions()),
+        _actions(target, plan.notMatchedBySourceActions()),
+    )
+    if any(action.kind == _DELETE for action in actions.all):
+        target.table.check_deletable()
+    if any(action.kind == _UPDATE for action in actions.all):
+        target.check_updatable("MERGE")
+    on = target.column(plan.mergeCondition())
+    source = target.frame(plan.sourceTable())
+    if target.keyed:
+        identity = [target.columns[name] for name in target.schema.primary_keys]
+        _check_matches(target, target.rows(), source, on, actions, identity)
+        target.write_changes(_changes(target, target.rows(), source, on, actions))
+        return
+    if not actions.matched and not actions.of_target:  # nothing that is there changes
+        target.table.write(_changes(target, target.rows(), source, on, actions).drop(_KIND))
+        return
+    _rewrite(target, source, on, actions)
+
+
+def _rewrite(target: _Target, source: DataFrame, on: Column, actions: _Actions) -> None:
+    """The rows of an append table after a MERGE in the place of those before."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
+
+    scan = target.table.scan()
+    if scan.snapshot is None:
+        target.table.write(_changes(target, target.rows(), source, on, actions).drop(_KIND))
+        return
+    rows = target.rows_of(scan).withColumn(_ROW, F.monotonically_increasing_id())
+    _check_matches(target, rows, source, on, actions, [named(_ROW)])
+    changed = _changes(target, rows, source, on, actions, keep_others=True)
+    after = changed.filter(named(_KIND) != F.lit(_DELETE)).drop(_KIND)
+    target.table.replace_rows(scan, after, operation="MERGE")
+
+
+def _actions(target: _Target, clauses: Any) -> list[_Action]:
+    found = []
+    for i in range(clauses.size()):
+        clause = clauses.apply(i)
+        name = clause.getClass().getSimpleName()
+        condition = _condition(target, clause.condition())
+        if name == "DeleteAction":
+            kind, values = _DELETE, dict(target.columns)
+        elif name == "UpdateAction":
+            kind = _UPDATE
+            values = target.assigned("Update", clause.assignments())
+            values = target.seen("MERGE", values | _unchanged_keys(target, values))
+        elif name == "InsertAction":
+            kind, values = _INSERT, target.assigned("Insert", clause.assignments())
+        else:
+            raise UnsupportedError(f"MERGE: {name} is not an action that Lakebed knows")
+        found.append(_Action(kind, condition, clause.condition().isDefined(), values))
+    return found
+
+
+def _unchanged_keys(target: _Target, values: Mapping[str, Column]) -> dict[str, Column]:
+    """Key columns, which may be set only to what they are."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
+
+    checked = {}
+    for name in target.schema.primary_keys:
+        old = target.columns[name]
+        message = f"table {target.table.name}: MERGE would change {name!r}, which is part of the primary key"
+        kind = spark_type(target.schema.field(name).type)
+        same = values[name].cast(kind).eqNullSafe(old)
+        checked[name] = F.when(same, old).otherwise(F.raise_error(F.lit(message)).cast(kind))
+    return checked
+
+
+def _changes(
+    target: _Target, rows: DataFrame, source: DataFrame, on: Column, actions: _Actions, *, keep_others: bool = False
+) -> DataFrame:
+    """The rows that the actions make of target and source, each with its kind; with those that no action touches or not."""
+    parts = []
+    if actions.matched:
+        parts.append(_joined(target, rows, source, on, actions, keep_others))
+    else:
+        if actions.of_source:
+            unmatched = source.join(rows, on, "left_anti")
+            parts.append(_acted(target, unmatched, actions.of_source, keep_others=False))
+        if actions.of_target:
+            parts.append(_acted(target, rows.join(source, on, "left_anti"), actions.of_target, keep_others=keep_others))
+        if keep_others:
+            parts.append(_acted(target, rows.join(source, on, "left_semi"), [], keep_others=True))
+    return reduce(lambda left, right: left.unionAll(right), parts)
+
+
+def _joined(
+    target: _Target, rows: DataFrame, source: DataFrame, on: Column, actions: _Actions, keep_others: bool
+) -> DataFrame:
+    """One join for all clauses: every row of the target meets at most one of the source (see :func:`_check_matches`)."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
+
+    all_target, all_source = keep_others or bool(actions.of_target), bool(actions.of_source)
+    how = {(False, False): "inner", (False, True): "right", (True, False): "left", (True, True): "full"}
+    both = rows.withColumn(_TARGET, F.lit(True)).join(
+        source.withColumn(_SOURCE, F.lit(True)), on, how[all_target, all_source]
+    )
+    in_target, in_source = named(_TARGET).isNotNull(), named(_SOURCE).isNotNull()
+    guarded = [
+        _Action(action.kind, place & action.condition, action.conditional, action.values)
+        for place, group in (
+            (in_target & in_source, actions.matched),
+            (~in_target, actions.of_source),
+            (~in_source, actions.of_target),
+        )
+        for action in group
+    ]
+    return _acted(target, both, guarded, keep_others=keep_others, others=in_target)
+
+
+def _acted(
+    target: _Target,
+    frame: DataFrame,
+    actions: Sequence[_Action],
+    *,
+    keep_others: bool,
+    others: Column | None = None,
+) -> DataFrame:
+    """The rows that the first fitting action of each row gives; ``others`` says which rows may stay as they are."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
+
+    number: Any = F.when(F.lit(False), F.lit(-1))
+    for i, action in enumerate(actions):
+        number = number.when(action.condition, F.lit(i))
+    if keep_others:
+        number = number.when(F.lit(True) if others is None else others, F.lit(-1))
+    numbered = frame.withColumn(_ACTION, number).filter(named(_ACTION).isNotNull())
+
+    def chosen(of: Callable[[_Action], Column], otherwise: Column) -> Column:
+        result: Any = F.when(F.lit(False), otherwise)
+        for i, action in enumerate(actions):
+            result = result.when(named(_ACTION) == F.lit(i), of(action))
+        return result.otherwise(otherwise) if keep_others else result
+
+    def value(field: Field) -> Column:
+        kind = spark_type(field.type)
+        old = target.columns[field.name] if keep_others else F.lit(None)
+        return chosen(lambda action: action.values[field.name].cast(kind), old)
+
+    values = {field.name: value(field) for field in target.schema.fields}
+    kind = chosen(lambda action: F.lit(action.kind), F.lit(_INSERT))
+    return numbered.select(*target.as_stored(values), kind.alias(_KIND))
+
+
+def _check_matches(
+    target: _Target, rows: DataFrame, source: DataFrame, on: Column, actions: _Actions, identity: Sequence[Column]
+) -> None:
+    """Fail, as Spark does, if several rows of the source would change one row of the target."""
+    alone = len(actions.matched) == 1 and actions.matched[0].kind == _DELETE and not actions.matched[0].conditional
+    if not actions.matched or alone:
+        return
+    counts = rows.join(source, on).groupBy(*identity).count().filter("count > 1")
+    if not _none(counts):
+        raise JavaThrow(target.jvm.sql.errors.QueryExecutionErrors.mergeCardinalityViolationError())

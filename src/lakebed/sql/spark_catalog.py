@@ -1,0 +1,399 @@
+"""The catalog that Spark asks: databases, tables and procedures by name.
+
+It knows a warehouse by what :class:`Warehouse` says, and opens a table anew whenever Spark loads it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, UnsupportedError
+from lakebed.metadata.plan.interval import INCREMENTAL_OPTIONS
+from lakebed.sql.catalog_tables import SCAN_OPTIONS, StagedTableProxy, SystemTableProxy, TableProxy
+from lakebed.sql.ddl import changes, definition
+from lakebed.sql.evolve_on_write import MERGE_SCHEMA
+from lakebed.sql.jvm.jvm_values import Jvm
+from lakebed.sql.jvm.proxy import JavaThrow, Proxy
+from lakebed.sql.names import (
+    database_of,
+    no_such_namespace,
+    no_such_table,
+    session_options,
+    table_name,
+    told_options,
+)
+from lakebed.sql.procedures.all_procedures import PROCEDURES
+from lakebed.sql.procedures.procedure_proxy import ProcedureProxy
+from lakebed.sql.sys_tables import DATABASE as _SYS
+from lakebed.sql.sys_tables import global_table
+
+_CATALOG: Final = "org.apache.spark.sql.connector.catalog."
+_PROCEDURES: Final = _SYS
+_DEFAULT_DATABASE: Final = "default"
+# Options that say which columns a table has or takes, or which rows a system table shows: Spark gives them when it loads the table (since 4.3).
+_STATE_OPTIONS: Final = ("branch", MERGE_SCHEMA, *INCREMENTAL_OPTIONS, *(f"scan.{name}" for name in SCAN_OPTIONS))
+_CAPABILITIES: Final = ("SUPPORT_COLUMN_DEFAULT_VALUE",)
+
+
+class Warehouse(Protocol):
+    """What the catalog asks of a lake."""
+
+    @property
+    def warehouse(self) -> str: ...
+    def databases(self) -> list[str]: ...
+    def create_database(self, name: str, *, properties: Mapping[str, str] | None = None) -> None: ...
+    def drop_database(self, name: str, *, cascade: bool = False) -> None: ...
+    def database_properties(self, name: str) -> dict[str, str]: ...
+    def set_database_properties(self, name: str, properties: Mapping[str, str]) -> None: ...
+    def tables(self, database: str) -> list[str]: ...
+    def table(self, name: str, *, options: Mapping[str, object] | None = None) -> Any: ...
+    def create_table(
+        self,
+        name: str,
+        schema: Any,
+        *,
+        partition_by: Sequence[str] = (),
+        primary_key: Sequence[str] = (),
+        options: Mapping[str, object] | None = None,
+        comment: str | None = None,
+    ) -> Any: ...
+    def drop_table(self, name: str) -> None: ...
+    def rename_table(self, name: str, new_name: str) -> Any: ...
+
+
+class Catalog(
+    Proxy,
+    implements=(
+        _CATALOG + "StagingTableCatalog",
+        _CATALOG + "SupportsNamespaces",
+        _CATALOG + "ProcedureCatalog",
+        _CATALOG + "FunctionCatalog",
+    ),
+):
+    """A lake, as a catalog of Spark."""
+
+    def __init__(self, jvm: Jvm, name: str, lake: Warehouse) -> None:
+        super().__init__(jvm)
+        self._catalog_name, self._lake = name, lake
+
+    def name(self) -> str:
+        return self._catalog_name
+
+    def initialize(self, _name: str, _options: Any) -> None:
+        """Spark calls this for catalogs that it makes itself."""
+
+    def defaultNamespace(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.strings([_DEFAULT_DATABASE])
+
+    def capabilities(self) -> Any:
+        known = self._jvm.connector.catalog.TableCatalogCapability
+        return self._jvm.set(getattr(known, name) for name in _CAPABILITIES)
+
+    def useNullableQuerySchema(self) -> bool:  # noqa: N802 - Java's name
+        return True
+
+    def __repr__(self) -> str:
+        return f"<Catalog {self._catalog_name}: {self._lake.warehouse}>"
+
+    # --------------------------------------------------------------------------------------------- databases
+
+    def listNamespaces(self, parent: Any = None) -> Any:  # noqa: N802 - Java's name
+        inside = parent is not None and len(parent) > 0
+        if inside:
+            self._existing(parent)
+        names = [] if inside else self._lake.databases()
+        made = self._jvm.gateway.new_array(self._jvm.java.java.lang.String, len(names), 1)
+        for position, name in enumerate(names):
+            made[position][0] = name
+        return made
+
+    def namespaceExists(self, namespace: Any) -> bool:  # noqa: N802 - Java's name
+        parts = list(namespace)
+        return len(parts) == 1 and parts[0] in self._lake.databases()
+
+    def loadNamespaceMetadata(self, namespace: Any) -> Any:  # noqa: N802 - Java's name
+        name = self._existing(namespace)
+        location = f"{self._lake.warehouse}/{name}.db"
+        return self._jvm.map({"location": location, **self._lake.database_properties(name)})
+
+    def createNamespace(self, namespace: Any, properties: Any) -> None:  # noqa: N802 - Java's name
+        if len(namespace) != 1:
+            raise UnsupportedError(
+                f"database {'.'.join(namespace)!r}: databases do not lie in others; give it one name"
+            )
+        name = database_of(self._jvm, namespace)
+        given = {str(key): str(value) for key, value in dict(properties).items() if key != "owner"}
+        if "location" in given:
+            raise UnsupportedError(f"database {name!r}: LOCATION: it lies in the warehouse; leave LOCATION out")
+        try:
+            self._lake.create_database(name, properties=given)
+        except AlreadyExistsError:
+            exceptions = self._jvm.sql.catalyst.analysis
+            raise JavaThrow(exceptions.NamespaceAlreadyExistsException(self._jvm.strings([name]))) from None
+
+    def alterNamespace(self, namespace: Any, given: Any) -> None:  # noqa: N802 - Java's name
+        name = self._existing(namespace)
+        properties = self._lake.database_properties(name)
+        for item in given:
+            key = item.property()
+            if key in {"location", "owner"}:
+                raise UnsupportedError(f"database {name!r}: its {key} cannot be set")
+            if item.getClass().getSimpleName() == "SetProperty":
+                properties[key] = item.value()
+            else:
+                properties.pop(key, None)
+        self._lake.set_database_properties(name, properties)
+
+    def dropNamespace(self, namespace: Any, cascade: bool) -> bool:  # noqa: N802 - Java's name
+        name = self._existing(namespace)
+        if not cascade and self._lake.tables(name):
+            exceptions = self._jvm.sql.catalyst.analysis
+            raise JavaThrow(exceptions.NonEmptyNamespaceException(self._jvm.strings([name])))
+        self._lake.drop_database(name, cascade=cascade)
+        return True
+
+    def _existing(self, namespace: Any) -> str:
+        if not self.namespaceExists(namespace):
+            raise no_such_namespace(self._jvm, namespace)
+        return database_of(self._jvm, namespace)
+
+    # ------------------------------------------------------------------------------------------------ tables
+
+    def listTables(self, namespace: Any) -> Any:  # noqa: N802 - Java's name
+        names = self._lake.tables(self._existing(namespace))
+        identifiers = self._jvm.connector.catalog.Identifier
+        return self._jvm.array(identifiers, [identifiers.of(namespace, name) for name in names])
+
+    def listTableSummaries(self, namespace: Any) -> Any:  # noqa: N802 - Java's name
+        summaries = self._jvm.connector.catalog.TableSummary
+        return self._jvm.array(summaries, [summaries.of(ident, "MANAGED") for ident in self.listTables(namespace)])
+
+    def loadTable(self, ident: Any, *more: Any) -> Any:  # noqa: N802 - Java's name
+        given = dict(more[1].asCaseSensitiveMap()) if len(more) == 2 else {}
+        return self._loaded(ident, _travel(more), given)
+
+    def _loaded(self, ident: Any, travel: Mapping[str, Any], given: Mapping[str, str]) -> Any:
+        name = table_name(ident)
+        if name is None:
+            raise no_such_table(self._jvm, ident)
+        name, told = told_options(name)
+        options = {**session_options(self._jvm, self._catalog_name, name), **told, **given}
+        title = f"{self._catalog_name}.{name}"
+        about_all = global_table(self._lake, name)
+        if about_all is not None:
+            return SystemTableProxy(self._jvm, title, about_all, travel)
+
+        def opened(more: Mapping[str, str]) -> Any:
+            return self._lake.table(name, options={**options, **more})
+
+        try:
+            table = opened({})
+        except NotFoundError:
+            if self._has_base(name):  # then a branch or system table is not there
+                raise
+            if told:  # Spark would show the options that are in the name
+                raise JavaThrow(self._jvm.bridge.noSuchTable(*name.split(".", 1))) from None
+            raise no_such_table(self._jvm, ident) from None
+        if not _is_table(table):
+            return SystemTableProxy(self._jvm, title, table, travel, opened)
+        return TableProxy(self._jvm, title, table, opened, travel)
+
+    def _has_base(self, name: str) -> bool:
+        """Whether there is the table that a name with or without branch and system table starts with."""
+        try:
+            return self._lake.table(name.partition("$")[0]) is not None
+        except LakebedError:
+            return False
+
+    def tableExists(self, ident: Any) -> bool:  # noqa: N802 - Java's name
+        name = table_name(ident)
+        try:
+            return name is not None and self._lake.table(name) is not None
+        except NotFoundError:
+            return False
+
+    def createTable(self, ident: Any, *given: Any) -> Any:  # noqa: N802 - Java's name
+        self._create(ident, given, table_name(ident))
+        return self._loaded(ident, {}, {})
+
+    def _create(self, ident: Any, given: Sequence[Any], name: str | None) -> None:
+        """Make the table that Spark describes, under this name."""
+        if len(given) == 1:
+            columns, transforms, properties = given[0].columns(), given[0].partitions(), given[0].properties()
+        else:
+            columns, transforms, properties = given
+        wanted = definition(self._jvm, columns, transforms, dict(properties))
+        if name is None or not self.namespaceExists(ident.namespace()):
+            raise no_such_namespace(self._jvm, ident.namespace())
+        try:
+            self._lake.create_table(
+                name,
+                wanted.columns,
+                partition_by=wanted.partition_by,
+                primary_key=wanted.primary_key,
+                options=wanted.options,
+                comment=wanted.comment,
+            )
+        except AlreadyExistsError:
+            if not self.tableExists(ident):  # something else is in the way
+                raise
+            raise JavaThrow(self._jvm.sql.catalyst.analysis.TableAlreadyExistsException(ident)) from None
+
+    def stageCreate(self, ident: Any, *given: Any) -> Any:  # noqa: N802 - Java's name
+        """A new table is there at once; it goes if the query that fills it fails."""
+        self._create(ident, given, table_name(ident))
+        return self._staged(ident, str(table_name(ident)), lambda: None)
+
+    def stageReplace(self, ident: Any, *given: Any) -> Any:  # noqa: N802 - Java's name
+        """The new table is filled under a name of its own and takes the old one's place when it is complete.
+
+        So a query may read the table that it replaces, and one that fails leaves it as it was.
+        """
+        name = str(table_name(ident))
+        beside = f"{name}_replacing_{uuid.uuid4().hex[:8]}"
+        try:
+            self._create(ident, given, beside)
+        except LakebedError as error:  # which should tell of the name that the user gave
+            raise type(error)(str(error).replace(beside, name)) from None
+        return self._staged(ident, beside, lambda: self._take_place(beside, name))
+
+    def stageCreateOrReplace(self, ident: Any, *given: Any) -> Any:  # noqa: N802 - Java's name
+        return self.stageReplace(ident, *given) if self.tableExists(ident) else self.stageCreate(ident, *given)
+
+    def _staged(self, ident: Any, made: str, commit: Callable[[], None]) -> StagedTableProxy:
+        options = session_options(self._jvm, self._catalog_name, str(table_name(ident)))
+
+        def opened(more: Mapping[str, str]) -> Any:
+            return self._lake.table(made, options={**options, **more})
+
+        title = f"{self._catalog_name}.{table_name(ident)}"
+        try:
+            return StagedTableProxy(self._jvm, title, opened, commit, lambda: self._lake.drop_table(made))
+        except LakebedError:  # such as settings of the session that the new table cannot be opened with
+            self._lake.drop_table(made)
+            raise
+
+    def _take_place(self, made: str, name: str) -> None:
+        """Put the old table aside first: whatever is interrupted here, both are still somewhere."""
+        aside = f"{name}_replaced_{uuid.uuid4().hex[:8]}"
+        self._lake.rename_table(name, aside)
+        self._lake.rename_table(made, name)
+        self._lake.drop_table(aside)
+
+    def supportedCustomMetrics(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.no_metrics("CustomMetric")
+
+    def createTableLike(self, ident: Any, info: Any, source: Any) -> Any:  # noqa: N802 - Java's name
+        like = dict(source.properties()) | dict(info.properties())
+        return self.createTable(ident, source.columns(), source.partitioning(), self._jvm.map(like))
+
+    def alterTable(self, ident: Any, given: Any) -> Any:  # noqa: N802 - Java's name
+        table = self._plain_table(ident)
+
+        def has_column(path: tuple[str, ...]) -> bool:
+            return path[0] in table.schema.field_names
+
+        table.alter(*changes(self._jvm, given, has_column))
+        return self._loaded(ident, {}, {})
+
+    def dropTable(self, ident: Any) -> bool:  # noqa: N802 - Java's name
+        if not self.tableExists(ident):
+            return False
+        self._lake.drop_table(str(table_name(ident)))
+        return True
+
+    def purgeTable(self, ident: Any) -> bool:  # noqa: N802 - Java's name
+        return self.dropTable(ident)
+
+    def renameTable(self, old: Any, new: Any) -> None:  # noqa: N802 - Java's name
+        self._plain_table(old)
+        target = table_name(new) or f"{next(iter(old.namespace()))}.{new.name()}"
+        if self.tableExists(new):
+            raise JavaThrow(self._jvm.sql.catalyst.analysis.TableAlreadyExistsException(new))
+        self._lake.rename_table(str(table_name(old)), target)
+
+    def _plain_table(self, ident: Any) -> Any:
+        name = table_name(ident)
+        if name is None or not self.tableExists(ident):
+            raise no_such_table(self._jvm, ident)
+        table = self._lake.table(name)
+        if not _is_table(table):
+            raise UnsupportedError(f"{name} is a system table; it can only be read")
+        return table
+
+    def invalidateTable(self, _ident: Any) -> None:  # noqa: N802 - Java's name
+        """Nothing is kept between two loads."""
+
+    def tableStateOptionKeys(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.set(_STATE_OPTIONS)
+
+    def changelogStateOptionKeys(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.set([])
+
+    def loadChangelog(self, ident: Any, *_more: Any) -> Any:  # noqa: N802 - Java's name
+        raise UnsupportedError(f"changes of {table_name(ident)} are read with paimon_incremental_query")
+
+    # ------------------------------------------------------------------------------- functions and procedures
+
+    def listFunctions(self, _namespace: Any) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.array(self._jvm.connector.catalog.Identifier, [])
+
+    def loadFunction(self, ident: Any) -> Any:  # noqa: N802 - Java's name
+        """There are none: Spark tells of an unknown function then, and of those with a similar name."""
+        raise JavaThrow(self._jvm.sql.catalyst.analysis.NoSuchFunctionException(ident))
+
+    def functionExists(self, _ident: Any) -> bool:  # noqa: N802 - Java's name
+        return False
+
+    def listProcedures(self, namespace: Any) -> Any:  # noqa: N802 - Java's name
+        identifiers = self._jvm.connector.catalog.Identifier
+        names = PROCEDURES if list(namespace) == [_PROCEDURES] or self.namespaceExists(namespace) else ()
+        place = self._jvm.strings([_PROCEDURES])
+        return self._jvm.array(identifiers, [identifiers.of(place, name) for name in names])
+
+    def loadProcedure(self, ident: Any) -> ProcedureProxy:  # noqa: N802 - Java's name
+        if list(ident.namespace()) != [_PROCEDURES]:
+            raise NotFoundError(
+                f"procedures of this catalog are in {_PROCEDURES!r}: CALL {_PROCEDURES}.{ident.name()}(...)"
+            )
+        return ProcedureProxy(self._jvm, ident.name(), self._opened, self._all_tables)
+
+    def _opened(self, name: str, options: Mapping[str, str]) -> Any:
+        """The table that an argument names: with or without catalog, or in the current database."""
+        parts = [part.strip("`") for part in name.split(".")]
+        if len(parts) == 3 and parts[0] == self._catalog_name:
+            parts = parts[1:]
+        if len(parts) == 1:
+            manager = self._jvm.session_state.catalogManager()
+            parts = [*list(manager.currentNamespace()), *parts]
+        if len(parts) != 2:
+            raise NotFoundError(f"{name!r} is not the name of a table; write it as database.table")
+        table = self._lake.table(".".join(parts), options=options)
+        if not _is_table(table):
+            raise UnsupportedError(f"{name} is a system table; procedures are for tables")
+        return table
+
+    def _all_tables(self) -> dict[str, list[str]]:
+        return {database: self._lake.tables(database) for database in self._lake.databases()}
+
+
+def _is_table(opened: Any) -> bool:
+    """Whether it can be written: all others are system tables."""
+    return hasattr(opened, "write")
+
+
+def _travel(more: Sequence[Any]) -> dict[str, Any]:
+    """The version that Spark asks for: a text, or microseconds; since Spark 4.3 inside of a context."""
+    asked = more[0] if more else None
+    if len(more) == 2:
+        found = more[0].timeTravel()
+        if not found.isPresent():
+            return {}
+        point = found.get()
+        is_version = point.getClass().getSimpleName() == "AsOfVersion"
+        asked = point.version() if is_version else point.micros()
+    if isinstance(asked, str):
+        return {"version": asked}
+    return {"timestamp": asked // 1000} if isinstance(asked, int) else {}

@@ -1,0 +1,65 @@
+"""Runs a statement as if the lake were the session's current catalog, so that names of two parts are names of its tables."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from lakebed.errors import LakebedError
+from lakebed.sql.jvm.jvm_values import Jvm
+from lakebed.sql.jvm.proxy import own_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_USE: Final = re.compile(r"\s*(?:USE|SET\s+CATALOG)\b", re.IGNORECASE)
+_lock = threading.RLock()  # the current catalog belongs to the session, which threads share
+
+
+def run(jvm: Jvm, catalog: str, text: str, arguments: Any = None) -> DataFrame:
+    """The result of a statement. Errors of ours come as such, those of Spark as Spark tells them."""
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - Spark is optional
+    from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is optional
+
+    try:
+        with _inside(jvm, catalog, stays=_USE.match(text) is not None):
+            return jvm.spark.sql(text, arguments)
+    except (PySparkException, Py4JJavaError) as error:
+        ours = own_error(error)
+        if ours is not None:
+            raise ours from None
+        if isinstance(error, PySparkException):
+            raise
+        # Spark threw what pyspark has no exception for, and would show as a trace of Java.
+        raise LakebedError(f"Spark: {_innermost(error.java_exception)}") from error
+
+
+def _innermost(exception: Any) -> str:
+    """What the first cause of a Java exception says, in one line."""
+    while exception.getCause() is not None:
+        exception = exception.getCause()
+    return " ".join(str(exception.getMessage() or exception.toString()).split())
+
+
+@contextlib.contextmanager
+def _inside(jvm: Jvm, catalog: str, *, stays: bool) -> Iterator[None]:
+    """With a catalog as the current one; afterwards all is as before, unless the statement changes it (``stays``)."""
+    with _lock:
+        manager = jvm.session_state.catalogManager()
+        before, namespace = manager.currentCatalog().name(), list(manager.currentNamespace())
+        if before == catalog:
+            yield
+            return
+        manager.setCurrentCatalog(catalog)
+        try:
+            yield
+        except BaseException:
+            stays = False
+            raise
+        finally:
+            if not stays:
+                manager.setCurrentCatalog(before)
+                manager.setCurrentNamespace(jvm.strings(namespace))
