@@ -17,9 +17,9 @@ a :class:`Report`. ``carry_out`` repairs what is safe to repair. Rows are looked
 | everything else | there is no file that nothing refers to |
 """
 
-from lakebed.operations.verify.check_structure import BranchFiles, Progress, Structure, check_structure
 from lakebed.operations.verify.repair_table import carry_out
 from lakebed.operations.verify.report import Findings, LookedAt, Problem, Repair, Report, Severity
+from lakebed.operations.verify.structure import BranchFiles, Progress, Structure, check_structure
 
 __all__ = [
     "BranchFiles",

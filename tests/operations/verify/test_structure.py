@@ -27,7 +27,7 @@ from lakebed.format.binary_row import encode_row
 from lakebed.format.manifest.index_manifest import encode_index_manifest
 from lakebed.format.manifest.manifest import ManifestMeta, encode_manifest, entries_from_rows
 from lakebed.format.types.data_types import Atomic
-from lakebed.operations.verify import check_structure as structure
+from lakebed.operations.verify import structure
 from lakebed.operations.verify.table_listing import list_table
 from lakebed.operations.verify.verify import verify
 
