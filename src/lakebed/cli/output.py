@@ -7,7 +7,6 @@ as it is: it is never taken for markup, and control characters cannot reach the 
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import os
 import re
@@ -22,9 +21,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from lakebed.format.human_text import size_text, time_text
+
 _PIPE_WIDTH: Final = 100_000
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-_UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB")
 
 Record = Mapping[str, Any]
 
@@ -62,26 +62,12 @@ def show_size(value: int | None) -> str:
     >>> show_size(12), show_size(1536), show_size(5 * 1024**3), show_size(1024**2 - 1), show_size(None)
     ('12 B', '1.5 KiB', '5.0 GiB', '1.0 MiB', '-')
     """
-    if value is None or value < 0:
-        return "-"
-    if value < 1024:
-        return f"{value} B"
-    size = float(value)
-    for unit in _UNITS:
-        size /= 1024
-        if size < 1023.95 or unit == _UNITS[-1]:
-            break
-    return f"{size:,.1f} {unit}"
+    return "-" if value is None or value < 0 else size_text(value)
 
 
 def show_time(millis: int | None) -> str:
     """A moment in local time."""
-    if millis is None:
-        return "-"
-    try:
-        return dt.datetime.fromtimestamp(millis / 1000).isoformat(sep=" ", timespec="seconds")  # noqa: DTZ006 - local
-    except (ValueError, OverflowError, OSError):
-        return f"{millis} ms"
+    return "-" if millis is None else time_text(millis)
 
 
 def show_snapshots(ids: Sequence[int]) -> str:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from lakebed.engine import Compacted, InProcess, Rewritten
 from lakebed.errors import AlreadyExistsError, NotFoundError, OptionError, unknown_name
+from lakebed.format.human_text import count_text, names_text, size_text
 from lakebed.format.paths import MAIN_BRANCH, check_name
 from lakebed.metadata.branches import check_branch_name
 from lakebed.metadata.references.removal import Removal
@@ -21,7 +22,6 @@ from lakebed.rows.keyed.keyed_compact import BucketWork, Compactor
 from lakebed.rows.where import parse_where
 from lakebed.scan import find_snapshot
 from lakebed.service.answers.contents import total
-from lakebed.service.answers.texts import count_text, names_text, size_text
 from lakebed.service.jobs import Outcome, Report
 from lakebed.service.models import jobs as models
 from lakebed.service.warehouses import OpenTable

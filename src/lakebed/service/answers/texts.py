@@ -1,10 +1,9 @@
-"""How the service writes values: partitions as text, rows as JSON, sizes and times for people and programs."""
+"""How the service writes values: partitions as text, rows as JSON, times for programs."""
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -17,7 +16,6 @@ from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.options import TableOptions
 from lakebed.system_tables.texts import value_text
 
-_UNITS: Final = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _EXACT: Final = 2**53
 """Up to here JavaScript tells whole numbers apart."""
 
@@ -102,39 +100,3 @@ def wall_clock_millis(moment: dt.datetime | None) -> int | None:
         return round(moment.timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def size_text(count: int) -> str:
-    """A number of bytes for people.
-
-    >>> size_text(512), size_text(1536), size_text(1024**2 - 1), size_text(3 * 1024**4)
-    ('512 B', '1.5 KiB', '1.0 MiB', '3.0 TiB')
-    """
-    if count < 1024:
-        return f"{count} B"
-    size = float(count)
-    for unit in _UNITS:
-        size /= 1024
-        if size < 1023.95 or unit == _UNITS[-1]:
-            break
-    return f"{size:,.1f} {unit}"
-
-
-def count_text(count: int, one: str, many: str | None = None) -> str:
-    """A number of things.
-
-    >>> count_text(1, "file"), count_text(1200, "file"), count_text(2, "index", "indexes")
-    ('1 file', '1,200 files', '2 indexes')
-    """
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
-
-
-def names_text(names: Sequence[object]) -> str:
-    """Some names for a sentence, not all of a long list.
-
-    >>> names_text([1, 2]), names_text(range(1, 100))
-    ('1, 2', '1, 2, 3 and 96 more')
-    """
-    if len(names) <= 4:
-        return ", ".join(map(str, names))
-    return f"{', '.join(map(str, names[:3]))} and {len(names) - 3:,} more"

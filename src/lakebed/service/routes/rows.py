@@ -9,12 +9,13 @@ import pyarrow as pa
 from fastapi import APIRouter, Query
 
 from lakebed.errors import ExpressionError
+from lakebed.format.human_text import size_text
 from lakebed.format.times import moment_millis
 from lakebed.format.types.data_types import Field, field_from_arrow
 from lakebed.scan import Scan
 from lakebed.service.answers.contents import total
 from lakebed.service.answers.history import snapshot_info
-from lakebed.service.answers.texts import json_rows, size_text
+from lakebed.service.answers.texts import json_rows
 from lakebed.service.errors import RefusedError, documented
 from lakebed.service.models.common import ResultColumn, SchemaChange
 from lakebed.service.models.contents import DiffFile, DiffFiles, DiffInfo, DiffRows, Preview
