@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import lakebed
 from lakebed.errors import OptionError
-from lakebed.rows.merge_engines.merge_rows import ROW_KINDS
+from lakebed.format.row_kind import KIND_TEXTS
 from lakebed.streams.binlog import pack
 from lakebed.streams.positions import NO_LIMITS, Limits, Position
 from lakebed.streams.table_stream import TableStream
@@ -137,7 +137,7 @@ def batch_read(lake: lakebed.Lake, table: lakebed.Table, since: int, until: int)
 
 
 WRITES = st.lists(
-    st.lists(st.tuples(st.sampled_from(ROW_KINDS), st.integers(0, 4)), min_size=1, max_size=8), min_size=1, max_size=4
+    st.lists(st.tuples(st.sampled_from(KIND_TEXTS), st.integers(0, 4)), min_size=1, max_size=8), min_size=1, max_size=4
 )
 LIMITS = st.builds(
     Limits,

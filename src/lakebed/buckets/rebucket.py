@@ -30,7 +30,7 @@ from lakebed.buckets.placement import key_hashes, partition_hash
 from lakebed.errors import CommitOutcomeUnknownError
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import NO_ENTRIES, entries_from_rows
-from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.schema.table_schema import SEQUENCE_COLUMN, TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.types.data_types import field_to_arrow
 from lakebed.metadata.commit.commit import Change, Commit, commit
@@ -43,7 +43,6 @@ from lakebed.options import TableOptions
 from lakebed.rows.files.data_file import FileLayout, FilePlace, RollingFiles
 from lakebed.rows.files.parquet import read_parquet
 from lakebed.rows.keyed.keyed_merge import SYSTEM_SCHEMA
-from lakebed.rows.merge_engines.merge_rows import SEQUENCE_COLUMN
 
 _Numbers: TypeAlias = npt.NDArray[np.int32]
 

@@ -25,6 +25,7 @@ from lakebed.chain.reading.read_chain import Branch, read_views
 from lakebed.chain.staleness import stale_partitions
 from lakebed.errors import NotFoundError, UnsupportedError
 from lakebed.format import predicate as pred
+from lakebed.format.row_kind import INSERT, KIND_TEXTS
 from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, Snapshot
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
@@ -150,7 +151,7 @@ class _MergedReader(StreamReader):
         """The rows of whole partitions."""
         reader = ChainReader(self.store, self.schema, self.columns, self.predicate, deleted)
         for batch in reader.batches(entries):
-            yield self.told(batch, pa.repeat("+I", len(batch))) if self.kinds else batch
+            yield self.told(batch, pa.repeat(KIND_TEXTS[INSERT], len(batch))) if self.kinds else batch
 
 
 def _latest(

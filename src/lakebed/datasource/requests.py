@@ -14,10 +14,10 @@ from pyspark.sql.types import StructType
 
 from lakebed.datasource.source import RowsReader, ScanReader, TableWriter, WriteMode
 from lakebed.errors import NotFoundError, OptionError, SchemaError, unknown_name
+from lakebed.format.schema.table_schema import SEQUENCE_COLUMN
 from lakebed.format.types.data_types import Array, Field, field_from_arrow
 from lakebed.lake import Lake, connect
 from lakebed.options import TableOptions
-from lakebed.rows.merge_engines.merge_rows import SEQUENCE_COLUMN
 from lakebed.scan import Scan
 from lakebed.spark.columns import spark_schema
 from lakebed.spark.worker_errors import plain_errors

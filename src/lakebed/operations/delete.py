@@ -13,6 +13,7 @@ from lakebed.errors import CommitOutcomeUnknownError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import ADD
+from lakebed.format.row_kind import DELETE
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit.commit import Change, Commit, append, commit
 from lakebed.metadata.plan.file_scan import ScanRequest, scan
@@ -24,8 +25,6 @@ from lakebed.rows.append.append_write import AppendWriter
 from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.merge_engines.merge_rows import MergeSpec
-
-DELETE_KIND = 3
 
 
 def delete_from_append_table(store: TableStore, node: pred.Node, who: Identity) -> Snapshot | None:
@@ -73,7 +72,7 @@ def delete_from_keyed_table(
         change = Change(entries=files.data, changelog=files.changelog, index=files.index)
         return append(change, user=who.user, identifier=who.identifier, operation="DELETE")
 
-    return write_files(store, matching, make, row_kind=DELETE_KIND, guard=guard)
+    return write_files(store, matching, make, row_kind=DELETE, guard=guard)
 
 
 def check_removes(spec: MergeSpec, name: str) -> None:

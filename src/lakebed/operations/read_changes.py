@@ -27,7 +27,8 @@ import pyarrow.compute as pc
 from lakebed.buckets.bucket_pruning import buckets_of
 from lakebed.format import predicate as pred
 from lakebed.format.manifest.manifest import ADD, NO_ENTRIES
-from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.row_kind import DELETE, INSERT, KIND_COLUMN, repeated_kind
+from lakebed.format.schema.table_schema import SEQUENCE_COLUMN, TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.plan.file_scan import PruneStep, ReadManifests, ScanMode, ScanRequest, ScanResult, scan
@@ -39,10 +40,8 @@ from lakebed.operations.read import BranchRead
 from lakebed.options import TableOptions
 from lakebed.rows.difference import not_in
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
-from lakebed.rows.keyed.changelog import DELETE, INSERT
 from lakebed.rows.keyed.keyed_merge import SYSTEM_SCHEMA, Source
 from lakebed.rows.keyed.keyed_read import KeyedReader, ReadJob
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, SEQUENCE_COLUMN
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 
@@ -195,7 +194,7 @@ def as_inserts(rows: pa.Table, kind: int = INSERT) -> pa.Table:
     """Rows as changes of one kind, without sequence numbers."""
     return (
         rows.append_column(SYSTEM_SCHEMA.field(SEQUENCE_COLUMN), pa.nulls(len(rows), pa.int64()))
-        .append_column(SYSTEM_SCHEMA.field(KIND_COLUMN), pa.array(np.full(len(rows), kind, np.int8)))
+        .append_column(SYSTEM_SCHEMA.field(KIND_COLUMN), repeated_kind(kind, len(rows)))
         .append_column(_COMMIT_FIELD, pa.array(np.zeros(len(rows), np.int64)))
     )
 

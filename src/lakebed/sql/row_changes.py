@@ -12,6 +12,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from lakebed.errors import UnsupportedError
+from lakebed.format.row_kind import DELETE, INSERT, KIND_TEXTS, UPDATE_AFTER
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Field
 from lakebed.spark.columns import spark_type
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 _KIND: Final = "__lakebed_kind"
 _ACTION: Final = "__lakebed_action"
 _TARGET, _SOURCE, _ROW = "__lakebed_target", "__lakebed_source", "__lakebed_row"
-_INSERT, _UPDATE, _DELETE = "+I", "+U", "-D"
+_INSERT, _UPDATE, _DELETE = (KIND_TEXTS[kind] for kind in (INSERT, UPDATE_AFTER, DELETE))
 _MERGING_FIELDS: Final = (".sequence-group", ".aggregate-function", ".default-aggregate-function")
 
 

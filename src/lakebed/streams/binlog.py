@@ -15,12 +15,10 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from lakebed.format.row_kind import UPDATE_AFTER, UPDATE_BEFORE, Kinds, kinds_from_texts, kinds_to_texts
 from lakebed.rows.difference import equal_rows, row_codes
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
-from lakebed.rows.keyed.changelog import UPDATE_AFTER, UPDATE_BEFORE
-from lakebed.rows.merge_engines.merge_rows import ROW_KINDS
 from lakebed.streams.stream_files import ROW_KIND, How, Part, StreamReader
 
 I64: TypeAlias = npt.NDArray[np.int64]
@@ -50,11 +48,11 @@ class Packing:
     ends: I64
     waiting: I64
 
-    def rows(self, changes: pa.Table, kinds: npt.NDArray[np.int8], names: Sequence[str]) -> pa.Table:
+    def rows(self, changes: pa.Table, kinds: Kinds, names: Sequence[str]) -> pa.Table:
         """The rows of the binlog with columns of the changes."""
         offsets = pa.array(np.concatenate(([0], self.ends)), pa.int32())
         told = pa.array(self.told)
-        texts = pa.array(ROW_KINDS, pa.string()).take(pa.array(kinds[self.told[self.ends - 1]]))
+        texts = kinds_to_texts(kinds[self.told[self.ends - 1]])
         schema = binlog_schema(pa.schema([changes.schema.field(name) for name in names]))
         lists = [
             pa.ListArray.from_arrays(offsets, changes[name].take(told).combine_chunks(), type=schema.field(name).type)
@@ -63,7 +61,7 @@ class Packing:
         return pa.Table.from_arrays([texts, *lists], schema=schema)
 
 
-def pack(kinds: npt.NDArray[np.int8], keys: pa.Table, *, more: bool = False) -> Packing:
+def pack(kinds: Kinds, keys: pa.Table, *, more: bool = False) -> Packing:
     """Find the updates among changes of one commit; with ``more`` to come, a -U with nothing after it waits."""
     count = len(kinds)
     before = np.full(count, -1, np.int64)  # of a +U, the -U that belongs to it
@@ -132,7 +130,7 @@ class BinlogReader:
         """The rows of files that belong to one task."""
         if self.changes.how is not How.CHANGES or not self.changes.schema.primary_keys:
             for batch in self.changes.batches(entries, deleted):
-                kinds = _numbers(batch.column(0))
+                kinds = kinds_from_texts(batch.column(0))
                 alone = np.arange(len(batch))
                 packing = Packing(alone, alone + 1, alone[:0])
                 yield from packing.rows(pa.Table.from_batches([batch]), kinds, self.names).to_batches()
@@ -148,14 +146,8 @@ class BinlogReader:
         for number in range(len(files)):
             found = self.changes.batches(files.slice(number, 1), DeletedRows())
             rows = pa.concat_tables([held, pa.Table.from_batches(found, schema=held.schema)]).combine_chunks()
-            kinds = _numbers(rows[ROW_KIND.name].combine_chunks())
+            kinds = kinds_from_texts(rows[ROW_KIND.name].combine_chunks())
             keys = rows.select(list(self.changes.schema.primary_keys))
             packing = pack(kinds, keys, more=number + 1 < len(files))
             held = rows.take(pa.array(packing.waiting))
             yield from packing.rows(rows, kinds, self.names).to_batches()
-
-
-def _numbers(kinds: pa.Array) -> npt.NDArray[np.int8]:
-    """Kinds of rows as numbers."""
-    encoded = pc.index_in(kinds, value_set=pa.array(ROW_KINDS, pa.string()))
-    return np.asarray(encoded, np.int8)

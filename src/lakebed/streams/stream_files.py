@@ -24,7 +24,9 @@ import pyarrow.compute as pc
 
 from lakebed.errors import UnsupportedError
 from lakebed.format import predicate as pred
+from lakebed.format import row_kind
 from lakebed.format.manifest.manifest import ADD, DELETE
+from lakebed.format.row_kind import KIND_COLUMN, KIND_TEXT_COLUMN, KIND_TEXTS, is_retraction, kinds_to_texts
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.types.data_types import Field
@@ -34,14 +36,12 @@ from lakebed.metadata.plan.levels import by_bucket, level_files, sections
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact.compact_keyed import compaction_options, skips_level0
 from lakebed.options import TableOptions
-from lakebed.rows.files.data_file import RETRACTIONS
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.keyed.keyed_read import KeyedReader
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, ROW_KINDS
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 
-ROW_KIND: Final = pa.field("rowkind", pa.string())
+ROW_KIND: Final = pa.field(KIND_TEXT_COLUMN, pa.string())
 """The first column of rows that tell their kind."""
 
 
@@ -290,7 +290,7 @@ class StreamReader:
                 yield from self._written(entries.slice(number, 1))
             return
         reader = FileReader if not self.schema.primary_keys else KeyedReader
-        kind = "-D" if self.how is How.GONE else "+I"
+        kind = KIND_TEXTS[row_kind.DELETE if self.how is How.GONE else row_kind.INSERT]
         for batch in reader(self.store, self.schema, self.columns, self.predicate, deleted).batches(entries):
             yield self.told(batch, pa.repeat(kind, len(batch))) if self.kinds else batch
 
@@ -303,11 +303,11 @@ class StreamReader:
         rows = reader.rows(entry)
         kinds = rows[KIND_COLUMN].to_numpy()
         if not self.kinds:
-            rows = rows.filter(pa.array(~np.isin(kinds, RETRACTIONS)))
+            rows = rows.filter(pa.array(~is_retraction(kinds)))
         names = [column.name for column in self.columns]
         for batch in rows.select([*names, KIND_COLUMN]).to_batches():
             plain = pa.RecordBatch.from_arrays(batch.columns[:-1], schema=self.plain.arrow_schema)
-            texts = pa.array(ROW_KINDS).take(batch.column(len(names)))
+            texts = kinds_to_texts(batch.column(len(names)))
             yield self.told(plain, texts) if self.kinds else plain
 
     def told(self, batch: pa.RecordBatch, kinds: pa.Array) -> pa.RecordBatch:

@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.row_kind import KIND_COLUMN, KIND_TEXT_COLUMN, kinds_to_texts
+from lakebed.format.schema.table_schema import SEQUENCE_COLUMN, TableSchema
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.plan.interval import Interval
 from lakebed.metadata.store import TableStore
@@ -20,10 +21,9 @@ from lakebed.operations.read_changes import COMMIT_COLUMN, IncrementalRead, as_i
 from lakebed.options import TableOptions
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.keyed.keyed_read import KeyedReader
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, ROW_KINDS, SEQUENCE_COLUMN
 from lakebed.streams.binlog import pack
 
-_KIND = pa.field("rowkind", pa.string(), nullable=False)
+_KIND = pa.field(KIND_TEXT_COLUMN, pa.string(), nullable=False)
 
 
 def audit_log(store: TableStore, interval: Interval | None = None) -> pa.Table:
@@ -33,7 +33,7 @@ def audit_log(store: TableStore, interval: Interval | None = None) -> pa.Table:
     table = rows.select(schema.field_names)
     if schema.primary_keys and TableOptions(schema.options).get("table-read.sequence-number.enabled"):
         table = table.add_column(0, pa.field(SEQUENCE_COLUMN, pa.int64()), rows[SEQUENCE_COLUMN])
-    return table.add_column(0, _KIND, _texts(rows[KIND_COLUMN].to_numpy()))
+    return table.add_column(0, _KIND, kinds_to_texts(rows[KIND_COLUMN].to_numpy()))
 
 
 def binlog(store: TableStore, interval: Interval | None = None) -> pa.Table:
@@ -44,10 +44,6 @@ def binlog(store: TableStore, interval: Interval | None = None) -> pa.Table:
     packing = pack(kinds, rows.select([COMMIT_COLUMN, *schema.primary_keys]))
     packed = packing.rows(rows, kinds, schema.field_names)
     return packed.set_column(0, _KIND, packed[_KIND.name])
-
-
-def _texts(kinds: np.ndarray) -> pa.Array:
-    return pa.array(ROW_KINDS).take(pa.array(kinds))
 
 
 def _rows(store: TableStore, schema: TableSchema, interval: Interval | None) -> pa.Table:

@@ -26,10 +26,11 @@ from tests.rows.keyed.keyed_tables import (
 from tests.rows.keyed.test_keyed_read import Reads
 
 import lakebed
+from lakebed.format.row_kind import KIND_COLUMN
+from lakebed.format.schema.table_schema import SEQUENCE_COLUMN
 from lakebed.metadata.plan.levels import LevelFile, level_files, oldest_first
 from lakebed.rows.keyed.keyed_merge import Piece
 from lakebed.rows.keyed.keyed_read import KeyedReader
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, SEQUENCE_COLUMN
 
 WIDE = "k INT, v INT, w STRING"
 

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 from tests.rows.merge_engines.reference import identity, is_unordered
 
-from lakebed.format.schema.table_schema import TableSchema, create_schema
+from lakebed.format.row_kind import KIND_COLUMN
+from lakebed.format.schema.table_schema import SEQUENCE_COLUMN, TableSchema, create_schema
 from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row, field_to_arrow, parse_type
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, SEQUENCE_COLUMN, MergeSpec, SortedRows, merge_rows
+from lakebed.rows.merge_engines.merge_rows import MergeSpec, SortedRows, merge_rows
 
 Record = tuple[int, dict[str, Any]]
 

@@ -8,8 +8,9 @@ from tests.rows.merge_engines.reference import DELETE, UPDATE_BEFORE, Engine, Re
 from tests.rows.merge_engines.strategies import aggregations, partial_updates, row_picks, staged
 
 from lakebed.errors import DataError
-from lakebed.format.schema.table_schema import TableSchema
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, SEQUENCE_COLUMN, MergeSpec, SortedRows, merge_rows
+from lakebed.format.row_kind import KIND_COLUMN
+from lakebed.format.schema.table_schema import SEQUENCE_COLUMN, TableSchema
+from lakebed.rows.merge_engines.merge_rows import MergeSpec, SortedRows, merge_rows
 
 
 def check(schema: TableSchema, keys: list[list[Record]]) -> None:

@@ -12,20 +12,10 @@ from tests.rows.merge_engines.cases import Record, comparable, merged_records, s
 from tests.rows.merge_engines.reference import Engine, RefusedError
 
 from lakebed.errors import DataError, LakebedError, OptionError, UnsupportedError
-from lakebed.format.schema.table_schema import TableSchema, create_schema
+from lakebed.format.row_kind import KIND_COLUMN, KIND_TEXTS, kinds_from_texts
+from lakebed.format.schema.table_schema import SEQUENCE_COLUMN, TableSchema, create_schema
 from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row, parse_type
-from lakebed.rows.merge_engines.merge_rows import (
-    KIND_COLUMN,
-    ROW_KINDS,
-    SEQUENCE_COLUMN,
-    MergeSpec,
-    SortedRows,
-    check_kinds,
-    kept_rows,
-    kinds_from_strings,
-    merge_rows,
-    pick_rows,
-)
+from lakebed.rows.merge_engines.merge_rows import MergeSpec, SortedRows, check_kinds, kept_rows, merge_rows, pick_rows
 
 CASES = json.loads((Path(__file__).parent / "merge_cases.json").read_text())
 
@@ -52,7 +42,7 @@ def from_json(value: Any, kind: DataType) -> Any:
 
 def record(schema: TableSchema, kind: str, values: list[Any]) -> Record:
     pairs = zip(schema.fields, values, strict=True)
-    return ROW_KINDS.index(kind), {column.name: from_json(value, column.type) for column, value in pairs}
+    return KIND_TEXTS.index(kind), {column.name: from_json(value, column.type) for column, value in pairs}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
@@ -240,7 +230,7 @@ def test_inputs_hold_the_sequences_of_groups() -> None:
 def test_kinds_from_strings(chunked: bool) -> None:
     texts = ["+I", "-U", "+U", "-D", "-d"]
     array = pa.chunked_array([texts[:2], texts[2:]]) if chunked else pa.array(texts)
-    kinds = kinds_from_strings(array)
+    kinds = kinds_from_texts(array)
     assert kinds.tolist() == [0, 1, 2, 3, 3]
     assert kinds.dtype == np.int8
 
@@ -248,7 +238,7 @@ def test_kinds_from_strings(chunked: bool) -> None:
 @pytest.mark.parametrize(("values", "words"), [(["+I", "I"], "row 1 has the row kind 'I'"), ([None], "row 0 .*None")])
 def test_kinds_that_are_none(values: list[str | None], words: str) -> None:
     with pytest.raises(DataError, match=words):
-        kinds_from_strings(pa.array(values, pa.string()))
+        kinds_from_texts(pa.array(values, pa.string()))
 
 
 def test_kept_rows() -> None:

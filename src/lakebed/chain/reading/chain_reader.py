@@ -26,14 +26,13 @@ import pyarrow as pa
 
 from lakebed.chain.reading.read_metrics import ChainMetrics, MergeCost
 from lakebed.format import predicate as pred
+from lakebed.format.row_kind import KIND_COLUMN, is_retraction
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.metadata.plan.levels import LevelFile, level_files, oldest_first, sections
-from lakebed.rows.files.data_file import RETRACTIONS
 from lakebed.rows.keyed.keyed_merge import Merger, Source
 from lakebed.rows.keyed.keyed_read import KeyedReader, ReadJob
 from lakebed.rows.keyed.read_merge import ReadMerger
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN
 
 ASKED: Final = "_ASKED"
 POSITION: Final = "_POSITION"
@@ -95,7 +94,7 @@ class ChainReader(KeyedReader):
         asked = entries[ASKED][job.rows[0]]
         constants = partition_table(pa.array([asked.as_py()], pa.binary()), self.schema.partition_fields)
         for rows in self._versions(job):
-            gone = np.isin(rows[KIND_COLUMN].to_numpy(), RETRACTIONS)
+            gone = is_retraction(rows[KIND_COLUMN].to_numpy())
             live = rows.filter(pa.array(~gone)) if gone.any() else rows
             made = self._under(live, constants, tested=not job.merge)
             self.metrics.add(MergeCost(job.merge, time.perf_counter() - started, size, len(made)))

@@ -20,6 +20,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakebed.errors import CorruptError, SchemaError, UnsupportedError, unknown_name
+from lakebed.format.row_kind import KIND_COLUMN, KIND_TEXT_COLUMN
 from lakebed.format.snapshot import load_json_object
 from lakebed.format.types.data_types import (
     Array,
@@ -37,7 +38,8 @@ from lakebed.format.types.data_types import (
 )
 
 CURRENT_VERSION: Final = 3
-RESERVED_NAMES: Final = frozenset({"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "rowkind", "_ROW_ID"})
+SEQUENCE_COLUMN: Final = "_SEQUENCE_NUMBER"
+RESERVED_NAMES: Final = frozenset({SEQUENCE_COLUMN, KIND_COLUMN, "_LEVEL", KIND_TEXT_COLUMN, "_ROW_ID"})
 KEY_PREFIX: Final = "_KEY_"
 _REQUIRED: Final = ("id", "fields", "highestFieldId", "partitionKeys", "primaryKeys", "options")
 

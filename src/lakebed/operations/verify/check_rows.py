@@ -25,19 +25,17 @@ from lakebed.errors import LakebedError
 from lakebed.format.binary_row import decode_rows, encode_rows
 from lakebed.format.file_stats import decode_stats
 from lakebed.format.murmur import hash_rows
-from lakebed.format.schema.table_schema import KEY_PREFIX, TableSchema
+from lakebed.format.row_kind import KIND_COLUMN, is_retraction, is_row_kind
+from lakebed.format.schema.table_schema import KEY_PREFIX, SEQUENCE_COLUMN, TableSchema
 from lakebed.format.types.data_types import Atomic, Field, field_to_arrow, nullable
 from lakebed.operations.verify import BranchFiles, Findings, Progress, Structure
 from lakebed.operations.verify.check_index_rows import Hashes, check_index_files, has_hash_index
 from lakebed.operations.verify.report import some
 from lakebed.options import TableOptions
-from lakebed.rows.files.data_file import RETRACTIONS
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, SEQUENCE_COLUMN
 from lakebed.rows.order import order_by_key
 from lakebed.storage import Storage
 
 _BATCH_ROWS: Final = 256 * 1024
-_KINDS: Final = 4
 _FORMAT: Final[Any] = ds.ParquetFileFormat()
 _RESTORE: Final = "restore it from a backup; else roll back to a snapshot that does not need it"
 _REWRITE: Final = "rewrite the rows (overwrite the partition, or compact fully), or roll back to a snapshot before"
@@ -296,8 +294,8 @@ class _KeyedRows:
         file, entry = self._file, self._file.job.entry
         if KIND_COLUMN in rows.column_names:
             kinds = rows[KIND_COLUMN].to_numpy()
-            file.retractions += int(np.isin(kinds, RETRACTIONS).sum())
-            if rows[KIND_COLUMN].null_count or not np.isin(kinds, np.arange(_KINDS)).all():
+            file.retractions += int(is_retraction(kinds).sum())
+            if rows[KIND_COLUMN].null_count or not is_row_kind(kinds).all():
                 file.complain("wrong-kinds", f"{KIND_COLUMN} has values that are no kind of row")
         if SEQUENCE_COLUMN in rows.column_names:
             found = pc.min_max(rows[SEQUENCE_COLUMN]).as_py()

@@ -33,14 +33,13 @@ from lakebed.format.file_stats import (
 )
 from lakebed.format.manifest.manifest import ADD, SOURCE_APPEND
 from lakebed.format.paths import partition_path
-from lakebed.format.schema.table_schema import KEY_PREFIX, TableSchema, parquet_schema
+from lakebed.format.row_kind import KIND_COLUMN, is_retraction
+from lakebed.format.schema.table_schema import KEY_PREFIX, SEQUENCE_COLUMN, TableSchema, parquet_schema
 from lakebed.format.types.data_types import Atomic, Field, not_null
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, SEQUENCE_COLUMN
 from lakebed.storage import explained
 
-RETRACTIONS: Final = (1, 3)  # -U and -D
 _KEY_ID: Final = (2**31 - 1) // 2
 _SEQUENCE_FIELD: Final = Field(2**31 - 2, SEQUENCE_COLUMN, Atomic("BIGINT", nullable=False))
 _KIND_FIELD: Final = Field(2**31 - 3, KIND_COLUMN, Atomic("TINYINT", nullable=False))
@@ -266,7 +265,7 @@ class _KeyRange:
         self.min_sequence = min(self.min_sequence, bounds["min"].as_py())
         self.max_sequence = max(self.max_sequence, bounds["max"].as_py())
         kinds = rows[KIND_COLUMN].to_numpy()
-        self.retractions += int(np.isin(kinds, RETRACTIONS).sum())
+        self.retractions += int(is_retraction(kinds).sum())
 
     @property
     def bounds(self) -> tuple[bytes, bytes]:

@@ -7,22 +7,16 @@ now. Keys about which nothing is new are left out; an update that changes no val
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from lakebed.format.row_kind import DELETE, INSERT, KIND_COLUMN, UPDATE_AFTER, UPDATE_BEFORE, is_retraction
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.options import TableOptions
 from lakebed.rows.difference import equal_rows
-from lakebed.rows.files.data_file import RETRACTIONS
 from lakebed.rows.keyed.keyed_merge import Before, Ints, Piece
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, NOWHERE
-
-INSERT: Final = 0
-UPDATE_BEFORE: Final = 1
-UPDATE_AFTER: Final = 2
-DELETE: Final = 3
+from lakebed.rows.merge_engines.merge_rows import NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +83,7 @@ def changes(piece: Piece, rules: ChangelogRules) -> pa.Table:
 
 def _row_of_key(keys: Ints, rows: pa.Table) -> Ints:
     """For each key the number of its row, if it has one that is no retraction."""
-    live = (keys != NOWHERE) & ~np.isin(rows[KIND_COLUMN].to_numpy(), RETRACTIONS)
+    live = (keys != NOWHERE) & ~is_retraction(rows[KIND_COLUMN].to_numpy())
     found = np.full(int(keys.max(initial=-1)) + 1, NOWHERE, np.int64)
     found[keys[live]] = np.flatnonzero(live)
     return found

@@ -32,6 +32,7 @@ from lakebed.format.manifest.manifest import (
     as_deletes,
     entries_from_rows,
 )
+from lakebed.format.row_kind import KIND_COLUMN, is_retraction
 from lakebed.metadata.commit.commit import Change
 from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.metadata.plan.levels import (
@@ -45,11 +46,10 @@ from lakebed.metadata.plan.levels import (
     level_files,
     plan_unit,
 )
-from lakebed.rows.files.data_file import RETRACTIONS, FileLayout, FilePlace, RollingFiles
+from lakebed.rows.files.data_file import FileLayout, FilePlace, RollingFiles
 from lakebed.rows.keyed.changelog import ChangelogRules, changes
 from lakebed.rows.keyed.keyed_merge import Before
 from lakebed.rows.keyed.keyed_read import KeyedReader
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN
 from lakebed.rows.order import order_by_key
 
 Pick = Callable[[Sequence[LevelFile], CompactionOptions], CompactUnit | None]
@@ -309,9 +309,7 @@ class _BucketRun:
         try:
             for rows in self._merged(chosen, older):
                 kept = (
-                    rows.filter(pc.invert(pc.is_in(rows[KIND_COLUMN], pa.array(RETRACTIONS, pa.int8()))))
-                    if self._drops_deletes
-                    else rows
+                    rows.filter(pa.array(~is_retraction(rows[KIND_COLUMN].to_numpy()))) if self._drops_deletes else rows
                 )
                 files.write(kept)
             return _entries_of(files)

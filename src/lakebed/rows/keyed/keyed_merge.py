@@ -22,17 +22,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format import predicate as pred
-from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.row_kind import DELETE, KIND_COLUMN
+from lakebed.format.schema.table_schema import SEQUENCE_COLUMN, TableSchema
 from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.metadata.store import TableStore
 from lakebed.rows.files.evolve import evolve
 from lakebed.rows.files.file_reader import DeletedRows
 from lakebed.rows.files.parquet import marked_rows, pushed_condition, read_parquet, without_rows
-from lakebed.rows.merge_engines.key_history import DELETE
 from lakebed.rows.merge_engines.merge_rows import (
-    KIND_COLUMN,
     NOWHERE,
-    SEQUENCE_COLUMN,
     MergeSpec,
     SortedRows,
     keys_with_result,

@@ -12,20 +12,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
 from lakebed.format import predicate as pred
+from lakebed.format.row_kind import KIND_COLUMN, is_retraction
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.metadata.plan.levels import LevelFile, by_bucket, level_files, oldest_first, sections
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
-from lakebed.rows.files.data_file import RETRACTIONS
 from lakebed.rows.files.file_reader import DeletedRows, FileReader, data_file_paths
 from lakebed.rows.keyed.keyed_merge import SYSTEM_SCHEMA, Before, Merger, Piece, Source
 from lakebed.rows.keyed.read_merge import ReadMerger
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, MergeSpec
+from lakebed.rows.merge_engines.merge_rows import MergeSpec
 
 MERGE_BUDGET: Final = 512 * 1024 * 1024
 """Bytes of files that are merged at once; more are merged in pieces of their key range."""
@@ -215,7 +214,7 @@ class KeyedReader:
         else:
             pieces = iter([self._merger(wanted).read(job.sources[0], wanted, self.predicate)])
         for rows in pieces:
-            gone = np.isin(rows[KIND_COLUMN].to_numpy(), RETRACTIONS)
+            gone = is_retraction(rows[KIND_COLUMN].to_numpy())
             live = rows.filter(pa.array(~gone)) if gone.any() else rows
             yield live if self.predicate is None else live.filter(pa.array(pred.matches_rows(self.predicate, live)))
 

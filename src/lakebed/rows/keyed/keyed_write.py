@@ -25,25 +25,16 @@ from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.errors import DataError, OptionError, UnsupportedError, unknown_name
 from lakebed.format.binary_row import encode_row
 from lakebed.format.manifest.manifest import NO_ENTRIES, entries_from_rows
+from lakebed.format.row_kind import INSERT, KIND_COLUMN, Kinds, kinds_from_texts
+from lakebed.format.schema.table_schema import SEQUENCE_COLUMN
 from lakebed.format.types.data_types import Field
 from lakebed.rows.conform import conform, portions
 from lakebed.rows.files.data_file import FileLayout, FilePlace, RollingFiles
 from lakebed.rows.grouping import Group, group_rows
-from lakebed.rows.merge_engines.merge_rows import (
-    KIND_COLUMN,
-    SEQUENCE_COLUMN,
-    MergeSpec,
-    SortedRows,
-    check_kinds,
-    kept_rows,
-    kinds_from_strings,
-    merge_rows,
-    pick_rows,
-)
+from lakebed.rows.merge_engines.merge_rows import MergeSpec, SortedRows, check_kinds, kept_rows, merge_rows, pick_rows
 from lakebed.rows.order import KeyOrder, order_by_key
 from lakebed.rows.spill import Spill
 
-Kinds: TypeAlias = npt.NDArray[np.int8]
 BucketOf: TypeAlias = Callable[[pa.Table], npt.NDArray[np.int32]]
 _Place: TypeAlias = tuple[tuple[object, ...], int]
 _BUCKET = "_BUCKET"
@@ -136,7 +127,7 @@ class KeyedWriter:
 
     def _split_kinds(self, table: pa.Table, row_kind: str | int | None, where: str) -> tuple[pa.Table, Kinds]:
         if not isinstance(row_kind, str):
-            return table, np.full(len(table), row_kind or 0, np.int8)
+            return table, np.full(len(table), INSERT if row_kind is None else row_kind, np.int8)
         if row_kind not in table.column_names:
             raise DataError(unknown_name("column", row_kind, table.column_names, where=f"the data for {where}"))
         kinds = _kinds_of(table, row_kind, where)
@@ -333,7 +324,7 @@ def _kinds_of(table: pa.Table, name: str, where: str) -> Kinds:
             f"column {name!r} of the data for {where} is to say what each row is, but holds {given.type}; "
             "give +I, -U, +U or -D as text. Nothing was written"
         )
-    return kinds_from_strings(given.cast(pa.string()))
+    return kinds_from_texts(given.cast(pa.string()))
 
 
 def _check_keys(table: pa.Table, keys: Sequence[Field], where: str) -> None:

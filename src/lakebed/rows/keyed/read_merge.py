@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format import predicate as pred
+from lakebed.format.row_kind import INSERT, KIND_COLUMN, repeated_kind
+from lakebed.format.schema.table_schema import SEQUENCE_COLUMN
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.plan.key_ranks import sortable
 from lakebed.rows.keyed.keyed_merge import SYSTEM_SCHEMA, Head, Mask, Merger, Piece, Source
-from lakebed.rows.merge_engines.key_history import INSERT
-from lakebed.rows.merge_engines.merge_rows import KIND_COLUMN, SEQUENCE_COLUMN
 
 _MUCH_LARGER: Final = 2
 _OPENED_AT_ONCE: Final = 4
@@ -83,7 +83,7 @@ class ReadMerger(Merger):
         if source.has_deletes:
             return self.read(source, self._all_fields, rows, system=(KIND_COLUMN,))
         table = self.read(source, self._all_fields, rows, system=())
-        return table.append_column(SYSTEM_SCHEMA.field(KIND_COLUMN), pa.array(np.full(len(table), INSERT, np.int8)))
+        return table.append_column(SYSTEM_SCHEMA.field(KIND_COLUMN), repeated_kind(INSERT, len(table)))
 
     def _base_head(self, source: Source, table: pa.Table, system: Sequence[str]) -> Head:
         if SEQUENCE_COLUMN in system:

@@ -13,20 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from lakebed.errors import DataError
+from lakebed.format.row_kind import DELETE, INSERT, Kinds, is_retraction
 from lakebed.rows.merge_engines.aggregate_functions import merged
-from lakebed.rows.merge_engines.key_history import (
-    ADD,
-    DELETE,
-    INSERT,
-    SKIP,
-    TAKE,
-    Bools,
-    History,
-    Keys,
-    Kinds,
-    is_retraction,
-    valid_mask,
-)
+from lakebed.rows.merge_engines.key_history import ADD, SKIP, TAKE, Bools, History, Keys, valid_mask
 from lakebed.rows.merge_engines.merge_spec import MergeSpec
 
 # What a row that is alone in its key would lose or gain by being merged: blank texts, repeated elements, null rows.

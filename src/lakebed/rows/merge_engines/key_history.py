@@ -21,17 +21,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Ints: TypeAlias = npt.NDArray[np.int64]
-Kinds: TypeAlias = npt.NDArray[np.int8]
+Ops: TypeAlias = npt.NDArray[np.int8]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-INSERT, UPDATE_BEFORE, UPDATE_AFTER, DELETE = range(4)
 SKIP, ADD, OLD, TAKE, BASE = range(5)
 NOWHERE: Final = -1
-
-
-def is_retraction(kinds: Kinds) -> Bools:
-    """Which rows take something back: -U and -D."""
-    return (kinds & 1).astype(np.bool_)
 
 
 def valid_mask(column: pa.ChunkedArray) -> Bools | None:
@@ -109,7 +103,7 @@ class History:
 
     keys: Keys
     base: Bools
-    ops: Kinds
+    ops: Ops
 
     @cached_property
     def last_base(self) -> Ints:
@@ -154,7 +148,7 @@ class Steps:
     """Actions on one column in order: the row, what it does, and the key it belongs to (ascending)."""
 
     rows: Ints
-    ops: Kinds
+    ops: Ops
     keys: Ints
     key_count: int
 

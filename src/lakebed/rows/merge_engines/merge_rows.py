@@ -23,35 +23,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakebed.errors import DataError
+from lakebed.format.row_kind import KIND_COLUMN, UPDATE_BEFORE, Kinds, is_retraction
+from lakebed.format.schema.table_schema import SEQUENCE_COLUMN
 from lakebed.rows.merge_engines.aggregation import Aggregation
-from lakebed.rows.merge_engines.key_history import NOWHERE, UPDATE_BEFORE, Bools, Ints, Keys, Kinds, is_retraction
+from lakebed.rows.merge_engines.key_history import NOWHERE, Bools, Ints, Keys
 from lakebed.rows.merge_engines.merge_spec import MergeSpec
 from lakebed.rows.merge_engines.partial_update import CANNOT_RETRACT, PartialUpdate
 
 __all__ = [
-    "KIND_COLUMN",
     "NOWHERE",
-    "SEQUENCE_COLUMN",
     "MergeSpec",
     "SortedRows",
     "check_kinds",
     "kept_rows",
     "keys_with_result",
-    "kinds_from_strings",
     "merge_rows",
     "pick_rows",
 ]
-
-SEQUENCE_COLUMN: Final = "_SEQUENCE_NUMBER"
-KIND_COLUMN: Final = "_VALUE_KIND"
-ROW_KINDS: Final = ("+I", "-U", "+U", "-D")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,25 +124,6 @@ def _without_retractions(rows: SortedRows) -> SortedRows:
 
 
 # ------------------------------------------------------------------------------------------- rows on their way in
-
-
-def kinds_from_strings(array: pa.Array | pa.ChunkedArray) -> Kinds:
-    """Row kinds from the texts of a ``rowkind.field`` column, in either case.
-
-    >>> kinds_from_strings(pa.array(["+I", "-D", "+u"]))
-    array([0, 3, 2], dtype=int8)
-    >>> kinds_from_strings(pa.array(["+I", "delete"]))
-    Traceback (most recent call last):
-    ...
-    lakebed.errors.DataError: row 1 has the row kind 'delete'; a row kind is one of +I, -U, +U, -D
-    """
-    kinds = pc.index_in(pc.utf8_upper(array), value_set=pa.array(ROW_KINDS, array.type))
-    if kinds.null_count:
-        row = pc.index(pc.is_null(kinds), True).as_py()
-        raise DataError(
-            f"row {row} has the row kind {array[row].as_py()!r}; a row kind is one of {', '.join(ROW_KINDS)}"
-        )
-    return np.asarray(kinds).astype(np.int8)
 
 
 def kept_rows(spec: MergeSpec, kinds: Kinds) -> Bools | None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import DataError
-from lakebed.rows.merge_engines.key_history import BASE, OLD, TAKE, Bools, History, Ints, Kinds, Runs, Steps, one_array
+from lakebed.rows.merge_engines.key_history import BASE, OLD, TAKE, Bools, History, Ints, Ops, Runs, Steps, one_array
 from lakebed.rows.merge_engines.order_codes import identity_codes, row_ranks
 
 
@@ -36,7 +36,7 @@ class _Items:
 
     at: Ints
     step: Ints
-    op: Kinds
+    op: Ops
     key: Ints
 
     @staticmethod

@@ -19,12 +19,11 @@ import numpy as np
 import pyarrow as pa
 
 from lakebed.errors import DataError
+from lakebed.format.row_kind import DELETE, INSERT, Kinds, is_retraction
 from lakebed.rows.merge_engines import picks
 from lakebed.rows.merge_engines.aggregate_functions import merged
 from lakebed.rows.merge_engines.key_history import (
     ADD,
-    DELETE,
-    INSERT,
     OLD,
     SKIP,
     TAKE,
@@ -32,8 +31,6 @@ from lakebed.rows.merge_engines.key_history import (
     History,
     Ints,
     Keys,
-    Kinds,
-    is_retraction,
     take_rows,
     valid_mask,
 )
