@@ -8,17 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakebed import options as module
 from lakebed.errors import OptionError, UnsupportedError
 from lakebed.options import (
     OPTIONS,
     Kind,
     Option,
+    StatsMode,
     Support,
     TableOptions,
     check_existing,
     check_new,
     find,
+    lookup,
     normalise,
     parse_bool,
     parse_duration,
@@ -393,7 +394,7 @@ def test_what_is_not_supported_is_refused_with_what_to_do(name: str, value: str,
 def test_flipping_one_word_supports_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
     row = OPTIONS["record-level.expire-time"]
     honoured = Option(row.name, Support.HONOURED, row.kind, row.default, row.meaning, row.why, row.values)
-    monkeypatch.setattr(module, "OPTIONS", {**OPTIONS, row.name: honoured})
+    monkeypatch.setattr(lookup, "OPTIONS", {**OPTIONS, row.name: honoured})
     check_new({"record-level.expire-time": "1 d"}, where=WHERE)
     with pytest.raises(OptionError, match="a duration"):
         check_existing({"record-level.expire-time": "soon"}, where=WHERE)
@@ -443,23 +444,21 @@ def test_defaults() -> None:
     assert options.bucket_function == "default"
     assert options.target_file_size(is_primary_key=True) == 128 << 20
     assert options.target_file_size(is_primary_key=False) == 256 << 20
-    assert (options.file_format, options.file_compression, options.parquet_codec) == ("parquet", "zstd", "zstd")
+    assert (options.file_compression, options.parquet_codec) == ("zstd", "zstd")
     assert options.zstd_level == 1
     assert options.row_group_bytes is None
     assert options.suffix_includes_compression is False
     assert (options.data_file_prefix, options.changelog_file_prefix) == ("data-", "changelog-")
     assert options.data_file_directory is None
-    assert options.stats_mode == "truncate(16)"
+    assert options.stats_mode == StatsMode("truncate", 16)
     assert options.stats_mode_per_level == {}
-    assert options.stats_mode_per_column == {}
     assert options.stats_keep_first_columns == -1
     assert options.stats_dense_store is True
     assert (options.manifest_compression, options.manifest_target_file_size) == ("zstd", 8 << 20)
-    assert options.commit_max_retries == 10
+    assert options.commit_max_retries is None
     assert options.commit_timeout is None
     assert (options.commit_min_retry_wait, options.commit_max_retry_wait) == (0.01, 10.0)
     assert options.commit_user_prefix is None
-    assert options.ignore_empty_commit is True
     assert options.dynamic_partition_overwrite is True
     assert options.partition_default_name == "__DEFAULT_PARTITION__"
     assert options.partition_legacy_name is True
@@ -474,7 +473,6 @@ def test_set_values() -> None:
             "file.compression": "UNCOMPRESSED",
             "parquet.block.size": "1000",
             "commit.timeout": "2 min",
-            "snapshot.ignore-empty-commit": "false",
             "data-file.path-directory": "data",
             "metadata.stats-mode.per.level": "0:none",
             "metadata.stats-mode.per.level.5": "full",
@@ -487,10 +485,9 @@ def test_set_values() -> None:
     assert (options.file_compression, options.parquet_codec) == ("uncompressed", "none")
     assert options.row_group_bytes == 1000
     assert options.commit_timeout == 120.0
-    assert options.ignore_empty_commit is False
     assert options.data_file_directory == "data"
-    assert options.stats_mode_per_level == {0: "none", 5: "full"}
-    assert options.stats_mode_per_column == {"a.b": "counts"}
+    assert options.stats_mode_per_level == {0: StatsMode("none"), 5: StatsMode("full")}
+    assert options.column("a.b").stats_mode == StatsMode("counts")
     assert options.get("fields.a.aggregate-function") == "sum"
 
 

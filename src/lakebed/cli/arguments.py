@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from lakebed.cli.session import WAREHOUSE_VARIABLE
-from lakebed.options.values import parse_duration
+from lakebed.options.parsing import parse_duration
 
 T = TypeVar("T")
 

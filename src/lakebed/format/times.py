@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 from lakebed.errors import OptionError
-from lakebed.options.values import parse_duration
+from lakebed.options.parsing import parse_duration
 
 
 def moment_millis(value: object, *, now_millis: int, what: str) -> int:

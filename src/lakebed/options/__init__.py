@@ -1,16 +1,15 @@
-"""Table options: every option once, with its type, default, meaning and checks."""
+"""Table options: every option once, with its type, default, meaning and checks.
 
-from lakebed.options.table_options import (
-    OPTIONS,
-    Kind,
-    Option,
-    Support,
-    TableOptions,
+``definitions`` is the table of options. ``lookup`` finds the option of a name, ``parsing`` parses values, ``checks``
+refuses what is wrong, ``table_options`` gives typed access, ``markdown`` generates ``docs/options.md``.
+"""
+
+from lakebed.options.checks import check_existing, check_new, normalise
+from lakebed.options.definitions import Kind, Option, Support
+from lakebed.options.lookup import OPTIONS, find
+from lakebed.options.markdown import to_markdown
+from lakebed.options.parsing import (
     Value,
-    check_existing,
-    check_new,
-    find,
-    normalise,
     parse_bool,
     parse_duration,
     parse_float,
@@ -18,13 +17,16 @@ from lakebed.options.table_options import (
     parse_list,
     parse_map,
     parse_size,
-    to_markdown,
 )
+from lakebed.options.stats_mode import StatsMode
+from lakebed.options.table_options import ColumnOptions, TableOptions
 
 __all__ = [
     "OPTIONS",
+    "ColumnOptions",
     "Kind",
     "Option",
+    "StatsMode",
     "Support",
     "TableOptions",
     "Value",

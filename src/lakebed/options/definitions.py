@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from lakebed.options.stats_mode import STATS_FORM, STATS_MODE
+
 
 class Kind(Enum):
     """How a value is written."""
@@ -62,6 +64,7 @@ class Option:
     high: int | None = None
     pattern: str = ""
     form: str = ""
+    unset: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +86,6 @@ _TYPES: Final = "Lakebed does not support this column type; leave it out, or wor
 _INDEX: Final = "Lakebed would not keep this index up to date; leave it out, or work on this table with Apache Paimon"
 _KEY_ARGUMENT: Final = "give it as an argument of create_table instead"
 
-_STATS_MODE: Final = r"(?i:none|counts|full|truncate\([1-9][0-9]*\))"
-_STATS_FORM: Final = "none, counts, full or truncate(<length>)"
 _NAME_PART: Final = r"[^/\\]+"
 _NAME_FORM: Final = "a name without slashes"
 
@@ -173,9 +174,9 @@ _FILES: Final = (
 )
 
 _STATS: Final = (
-    Option("metadata.stats-mode", HONOURED, TEXT, "truncate(16)", "Which column statistics go into the manifests.", pattern=_STATS_MODE, form=_STATS_FORM),
-    Option("metadata.stats-mode.per.level", HONOURED, MAP, "", "The same by level, such as 0:none.", pattern=_STATS_MODE, form=_STATS_FORM),
-    Option("fields.<column>.stats-mode", HONOURED, TEXT, None, "The same for one column; wins over the table's.", pattern=_STATS_MODE, form=_STATS_FORM),
+    Option("metadata.stats-mode", HONOURED, TEXT, "truncate(16)", "Which column statistics go into the manifests.", pattern=STATS_MODE, form=STATS_FORM),
+    Option("metadata.stats-mode.per.level", HONOURED, MAP, "", "The same by level, such as 0:none.", pattern=STATS_MODE, form=STATS_FORM),
+    Option("fields.<column>.stats-mode", HONOURED, TEXT, None, "The same for one column; wins over the table's.", pattern=STATS_MODE, form=STATS_FORM),
     Option("metadata.stats-keep-first-n-columns", HONOURED, INT, "-1", "Only the first n columns get statistics; -1: all.", low=-1),
     Option("metadata.stats-dense-store", HONOURED, BOOL, "true", "Whether columns without statistics take no room in the manifests."),
     Option("changelog-file.stats-mode", KEPT, TEXT, None, "The statistics of changelog files."),
@@ -207,7 +208,7 @@ _MANIFESTS: Final = (
 )
 
 _COMMIT: Final = (
-    Option("commit.max-retries", HONOURED, INT, "10", "How often a commit that lost a race is tried again.", low=0),
+    Option("commit.max-retries", HONOURED, INT, None, "How often a commit that lost a race is retried. Without it Lakebed retries until commit.timeout; Apache Paimon retries 10 times.", low=0, unset="no limit"),
     Option("commit.timeout", HONOURED, TIME, None, "How long a commit is tried in all."),
     Option("commit.min-retry-wait", HONOURED, TIME, "10 ms", "Shortest wait between two tries."),
     Option("commit.max-retry-wait", HONOURED, TIME, "10 s", "Longest wait between two tries."),

@@ -1,619 +1,322 @@
-"""Table options: what each name means, whether a value is good, and typed access for the code that acts on it.
+"""Typed access to the options of a table: one attribute per option that Lakebed acts on.
 
-The rows are in :mod:`lakebed.options.definitions`; this module finds, checks and parses. What it promises:
+An attribute parses the stored text on access and returns the default where the option is not set. A value that cannot be
+parsed raises :class:`~lakebed.errors.OptionError`; it is never replaced by a default. Durations are seconds and sizes
+are bytes. What an option means is in :mod:`lakebed.options.definitions`.
 
-* :func:`check_new` guards our own CREATE and ALTER: a name nobody knows, a bad value, and a value that Lakebed does not
-  support are each one :class:`OptionError`. Options of other engines are accepted and kept.
-* :func:`check_existing` guards tables that somebody else made: unknown names are only reported, an unsupported value is
-  an :class:`UnsupportedError`, and a bad value matters only where Lakebed would act on it.
-* :class:`TableOptions` never guesses: a value that cannot be parsed is an :class:`OptionError`, never a default.
-
-Values are parsed as Apache Paimon parses them. ``python -m lakebed.options`` prints ``docs/options.md``.
-
->>> parse_size("128 mb"), parse_duration("10 ms"), parse_map("0:none, 1:full")
-(134217728, 0.01, {'0': 'none', '1': 'full'})
->>> check_new({"bukcet": "2"}, where="table db.t")
-Traceback (most recent call last):
-...
-lakebed.errors.OptionError: unknown option 'bukcet' in table db.t; did you mean 'bucket'?
+``TableOptions.bucket.name`` is the name of the option, for code that writes an option or names it in a message.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from types import MappingProxyType
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
-from lakebed.errors import OptionError, UnsupportedError, unknown_name
-from lakebed.options.definitions import SECTIONS, Kind, Option, Section, Support
-from lakebed.options.values import (
-    LONG_MAX,
-    parse_bool,
-    parse_duration,
-    parse_float,
-    parse_int,
-    parse_list,
-    parse_map,
-    parse_size,
-)
+from lakebed.errors import OptionError, unknown_name
+from lakebed.options.definitions import Option
+from lakebed.options.lookup import find, known_names
+from lakebed.options.parsing import Value
+from lakebed.options.stats_mode import StatsMode
+from lakebed.options.typed import Typed, listed, names, optional, read_option, required
 
-__all__ = [
-    "OPTIONS",
-    "Kind",
-    "Option",
-    "Support",
-    "TableOptions",
-    "Value",
-    "check_existing",
-    "check_new",
-    "find",
-    "normalise",
-    "parse_bool",
-    "parse_duration",
-    "parse_float",
-    "parse_int",
-    "parse_list",
-    "parse_map",
-    "parse_size",
-    "to_markdown",
-]
-
-Value: TypeAlias = bool | int | float | str | tuple[str, ...] | dict[str, str]
 T = TypeVar("T")
 
-OPTIONS: Final[Mapping[str, Option]] = MappingProxyType(
-    {option.name: option for section in SECTIONS for option in section.options}
-)
-
-_ALIASES: Final = {alias: option for option in OPTIONS.values() for alias in option.aliases}
-_MAPS: Final = tuple((f"{option.name}.", option) for option in OPTIONS.values() if option.kind is Kind.MAP)
-_PATTERNS: Final = tuple(
-    (re.compile(re.sub(r"<\w+>", ".+", re.escape(option.name).replace(r"\<", "<").replace(r"\>", ">"))), option)
-    for option in OPTIONS.values()
-    if "<" in option.name
-)
-# Longest first: the nearest family wins.
-_PREFIXES: Final = tuple(
-    sorted(
-        ((option.name[:-1], option) for option in OPTIONS.values() if option.name.endswith("*")),
-        key=lambda pair: -len(pair[0]),
-    )
-)
-
+_COLUMN: Final = "<column>"
 _TARGET_FILE_SIZE: Final = {True: 128 * 1024**2, False: 256 * 1024**2}
-
-_PARSERS: Final[Mapping[Kind, Callable[[str], Value]]] = {
-    Kind.BOOL: parse_bool,
-    Kind.INT: parse_int,
-    Kind.LONG: lambda text: parse_int(text, LONG_MAX),
-    Kind.FLOAT: parse_float,
-    Kind.SIZE: parse_size,
-    Kind.TIME: parse_duration,
-    Kind.TEXT: str,
-    Kind.LIST: parse_list,
-    Kind.MAP: parse_map,
-}
-
-
-def _parse(option: Option, name: str, text: str, where: str = "") -> Value:
-    """The value of ``option``, written as ``text`` under ``name``."""
-    try:
-        return _parse_value(option, name, text)
-    except ValueError as error:
-        place = f" in {where}" if where else ""
-        raise OptionError(f"option {name!r}{place} is {text!r}; it must be {error}") from None
-
-
-def _parse_value(option: Option, name: str, text: str) -> Value:
-    value: Value
-    if option.kind is Kind.ENUM:
-        spellings = {known.lower(): known for known in option.values}
-        if text.lower() not in spellings:
-            raise ValueError(f"one of {', '.join(option.values)}")
-        value = spellings[text.lower()]
-    elif option.kind is Kind.MAP and name.startswith(f"{option.name}."):
-        value = {name.removeprefix(f"{option.name}."): text}
-    else:
-        value = _PARSERS[option.kind](text)
-    # Every map option is one by level.
-    if isinstance(value, dict) and not all(re.fullmatch("[0-9]+", level) for level in value):
-        raise ValueError("a map whose keys are levels, such as 0:zstd,1:lz4")
-    checked: Iterable[str] = value.values() if isinstance(value, dict) else (text,)
-    if option.pattern and not all(re.fullmatch(option.pattern, part) for part in checked):
-        raise ValueError(option.form)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if option.low is not None and value < option.low:
-            raise ValueError(f"at least {option.low}")
-        if option.high is not None and value > option.high:
-            raise ValueError(f"at most {option.high}")
-    return value
-
-
-@cache
-def _default(name: str) -> Value | None:
-    """The parsed default of an option, by its name in the table of options."""
-    option = OPTIONS[name]
-    return None if option.default is None else _parse_value(option, option.name, option.default)
-
-
-def find(name: str) -> Option | None:
-    """The option of this name, also by an alias, an entry of a map, a pattern or a prefix; None if nobody knows it.
-
-    >>> find("fields.price.stats-mode").name, find("parquet.page.size").name, find("file.compression.per.level.0").name
-    ('fields.<column>.stats-mode', 'parquet.*', 'file.compression.per.level')
-    """
-    exact = OPTIONS.get(name) or _ALIASES.get(name)
-    if exact is not None:
-        return exact
-    for prefix, option in _MAPS:
-        if name.startswith(prefix) and len(name) > len(prefix):
-            return option
-    for pattern, option in _PATTERNS:
-        if pattern.fullmatch(name):
-            return option
-    for prefix, option in _PREFIXES:
-        if name.startswith(prefix) and len(name) > len(prefix):
-            return option
-    return None
-
-
-def _refusal(option: Option, name: str, value: Value, text: str, where: str) -> str | None:
-    """Why Lakebed does not support this value, or None if it does."""
-    if option.accepted:
-        held: Iterable[Value] = value.values() if isinstance(value, dict) else (value,)
-        bad = any(part not in option.accepted for part in held)
-    elif option.refused:
-        bad = str(value) in option.refused
-    elif option.support is not Support.REFUSED:
-        bad = False
-    elif option.default is None:
-        bad = not isinstance(value, str | tuple) or bool(text.strip())
-    else:
-        bad = value != _parse_value(option, option.name, option.default)
-    if not bad:
-        return None
-    place = f" in {where}" if where else ""
-    return f"option {name!r}{place} is {text!r}: {option.why}"
-
-
-def check_new(options: Mapping[str, str], *, where: str) -> None:
-    """Checks options of our own CREATE or ALTER; ``where`` names the table in messages.
-
-    >>> check_new({"bucket": "4", "bucket-key": "id", "sink.parallelism": "8"}, where="table db.t")
-    >>> check_new({"bucket": "-2"}, where="table db.t")
-    Traceback (most recent call last):
-    ...
-    lakebed.errors.OptionError: option 'bucket' in table db.t is '-2': Lakebed does not support postponed buckets; use -1 or a positive number
-    """
-    for name, text in options.items():
-        option = find(name)
-        if option is None:
-            raise OptionError(unknown_name("option", name, _known_names(), where=where))
-        refusal = _refusal(option, name, _parse(option, name, text, where), text, where)
-        if refusal is not None:
-            raise OptionError(refusal)
-
-
-def check_existing(options: Mapping[str, str], *, where: str, writing: bool = True) -> list[str]:
-    """Checks options of a table that somebody else may have made; returns sentences worth reporting.
-
-    With ``writing=False`` an unsupported value that leaves the table readable is reported too instead of raised.
-
-    >>> check_existing({"bucket": "1", "my.note": "x"}, where="table db.t")
-    ["unknown option 'my.note' in table db.t; it is kept and has no effect"]
-    """
-    report: list[str] = []
-    for name, text in options.items():
-        option = find(name)
-        if option is None:
-            report.append(f"unknown option {name!r} in {where}; it is kept and has no effect")
-            continue
-        if option.support is Support.KEPT:
-            continue
-        refusal = _refusal(option, name, _parse(option, name, text, where), text, where)
-        if refusal is None:
-            continue
-        if writing or not option.readable:
-            raise UnsupportedError(refusal)
-        report.append(refusal)
-    return report
-
-
-def _known_names() -> Iterator[str]:
-    yield from OPTIONS
-    yield from _ALIASES
-
-
-def normalise(options: Mapping[str, object]) -> dict[str, str]:
-    """Options as they are stored: Python's numbers, booleans and lists of texts become strings.
-
-    >>> normalise({"bucket": 2, "deletion-vectors.enabled": True, "bucket-key": ["a", "b"]})
-    {'bucket': '2', 'deletion-vectors.enabled': 'true', 'bucket-key': 'a,b'}
-    """
-    return {name: _as_text(name, value) for name, value in options.items()}
-
-
-def _as_text(name: object, value: object) -> str:
-    if not isinstance(name, str):
-        raise OptionError(f"the name of an option must be a string, not {name!r}")
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str | int | float):
-        return str(value)
-    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
-        return ",".join(value)
-    raise OptionError(
-        f"option {name!r} is {value!r} of type {type(value).__name__}; give a string, number, boolean or list of strings"
-    )
 
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """The options of one table, typed: :meth:`get` for any known name, properties for what the code acts on.
+    """The options of one table, parsed on access.
 
     >>> options = TableOptions({"bucket": "4", "target-file-size": "64 mb"})
-    >>> options.bucket, options.target_file_size(is_primary_key=True), options.get("commit.max-retries")
-    (4, 67108864, 10)
+    >>> options.bucket, options.target_file_size(is_primary_key=True), options.commit_min_retry_wait
+    (4, 67108864, 0.01)
+    >>> TableOptions.bucket.name
+    'bucket'
     """
 
     raw: Mapping[str, str]
 
+    # The table and its files
+    path = optional("path", str)
+    branch = required("branch", str)
+    bucket = required("bucket", int)
+    bucket_key = listed("bucket-key")
+    bucket_function = required("bucket-function.type", str)
+    add_column_before_partition = required("add-column-before-partition", bool)
+    partition_default_name = required("partition.default-name", str)
+    partition_legacy_name = required("partition.legacy-name", bool)
+    data_file_directory = optional("data-file.path-directory", str)
+    data_file_prefix = required("data-file.prefix", str)
+    data_file_thin_mode = required("data-file.thin-mode", bool)
+    changelog_file_prefix = required("changelog-file.prefix", str)
+    file_compression = required("file.compression", str)
+    zstd_level = required("file.compression.zstd-level", int)
+    suffix_includes_compression = required("file.suffix.include.compression", bool)
+    write_buffer_size = required("write-buffer-size", int)
+    _target_file_size = optional("target-file-size", int)
+    _file_block_size = optional("file.block-size", int)
+    _parquet_block_size = optional("parquet.block.size", int)
+
+    # Statistics
+    stats_keep_first_columns = required("metadata.stats-keep-first-n-columns", int)
+    stats_dense_store = required("metadata.stats-dense-store", bool)
+    _stats_mode = required("metadata.stats-mode", str)
+    _stats_mode_per_level = required("metadata.stats-mode.per.level", dict)
+
+    # Manifests
+    manifest_compression = required("manifest.compression", str)
+    manifest_target_file_size = required("manifest.target-file-size", int)
+    manifest_merge_min_count = required("manifest.merge-min-count", int)
+    manifest_full_compaction_threshold_size = required("manifest.full-compaction-threshold-size", int)
+    manifest_compaction_mode = required("manifest.compaction.mode", str)
+    manifest_compaction_min_delta_count = required("manifest.compaction.min-delta-count", int)
+    manifest_compaction_max_delta_count = required("manifest.compaction.max-delta-count", int)
+    manifest_compaction_interval_commits = required("manifest.compaction.interval-commits", int)
+    manifest_compaction_async_threads = required("manifest.compaction.async.threads", int)
+
+    # Commits and writes
+    commit_max_retries = optional("commit.max-retries", int)
+    commit_timeout = optional("commit.timeout", float)
+    commit_min_retry_wait = required("commit.min-retry-wait", float)
+    commit_max_retry_wait = required("commit.max-retry-wait", float)
+    commit_user_prefix = optional("commit.user-prefix", str)
+    dynamic_partition_overwrite = required("dynamic-partition-overwrite", bool)
+    write_only = required("write-only", bool)
+    write_merge_schema = required("write.merge-schema", bool)
+    write_merge_schema_explicit_cast = required("write.merge-schema.explicit-cast", bool)
+    write_merge_schema_type_widening = required("write.merge-schema.type-widening", bool)
+
+    # Snapshots, changelogs, tags and consumers
+    snapshot_num_retained_min = required("snapshot.num-retained.min", int)
+    snapshot_num_retained_max = required("snapshot.num-retained.max", int)
+    snapshot_time_retained = required("snapshot.time-retained", float)
+    snapshot_expire_limit = required("snapshot.expire.limit", int)
+    snapshot_clean_empty_directories = required("snapshot.clean-empty-directories", bool)
+    tag_default_time_retained = optional("tag.default-time-retained", float)
+    tag_time_expire_enabled = required("tag.time-expire-enabled", bool)
+    tag_period_formatter = required("tag.period-formatter", str)
+    tag_creation_period = required("tag.creation-period", str)
+    tag_creation_period_duration = optional("tag.creation-period-duration", float)
+    consumer_id = optional("consumer-id", str)
+    consumer_expiration_time = optional("consumer.expiration-time", float)
+    consumer_ignore_progress = required("consumer.ignore-progress", bool)
+    consumer_changelog_only = required("consumer.changelog-only", bool)
+    _snapshot_expire_execution_mode = required("snapshot.expire.execution-mode", str)
+    _changelog_num_retained_min = optional("changelog.num-retained.min", int)
+    _changelog_num_retained_max = optional("changelog.num-retained.max", int)
+    _changelog_time_retained = optional("changelog.time-retained", float)
+
+    # Partitions
+    partition_expiration_time = optional("partition.expiration-time", float)
+    partition_expiration_check_interval = required("partition.expiration-check-interval", float)
+    partition_expiration_strategy = required("partition.expiration-strategy", str)
+    partition_expiration_max_num = required("partition.expiration-max-num", int)
+    partition_expiration_batch_size = optional("partition.expiration-batch-size", int)
+    partition_mark_done_action = listed("partition.mark-done-action")
+    partition_timestamp_pattern = optional("partition.timestamp-pattern", str)
+    partition_timestamp_formatter = optional("partition.timestamp-formatter", str)
+    end_input_check_partition_expire = required("end-input.check-partition-expire", bool)
+
+    # Reading
+    scan_mode = required("scan.mode", str)
+    scan_snapshot_id = optional("scan.snapshot-id", int)
+    scan_version = optional("scan.version", str)
+    scan_tag_name = optional("scan.tag-name", str)
+    scan_timestamp = optional("scan.timestamp", str)
+    scan_timestamp_millis = optional("scan.timestamp-millis", int)
+    scan_watermark = optional("scan.watermark", int)
+    scan_fallback_branch = optional("scan.fallback-branch", str)
+    scan_primary_branch = optional("scan.primary-branch", str)
+    incremental_between = optional("incremental-between", str)
+    incremental_between_timestamp = optional("incremental-between-timestamp", str)
+    incremental_to_auto_tag = optional("incremental-to-auto-tag", str)
+    incremental_between_scan_mode = required("incremental-between-scan-mode", str)
+    incremental_between_tag_to_snapshot = required("incremental-between-tag-to-snapshot", bool)
+    read_changelog = required("read.changelog", bool)
+    table_read_sequence_number = required("table-read.sequence-number.enabled", bool)
+
+    # Primary-key tables
+    merge_engine = required("merge-engine", str)
+    sequence_field = names("sequence.field")
+    rowkind_field = optional("rowkind.field", str)
+    ignore_delete = required("ignore-delete", bool)
+    ignore_update_before = required("ignore-update-before", bool)
+    partial_update_remove_on_delete = required("partial-update.remove-record-on-delete", bool)
+    partial_update_remove_on_sequence_group = names("partial-update.remove-record-on-sequence-group")
+    aggregation_remove_on_delete = required("aggregation.remove-record-on-delete", bool)
+    default_aggregate_function = optional("fields.default-aggregate-function", str)
+    sequence_snapshot_ordering = required("sequence.snapshot-ordering", bool)
+    deletion_vectors_enabled = required("deletion-vectors.enabled", bool)
+    deletion_vectors_merge_on_read = required("deletion-vectors.merge-on-read", bool)
+    deletion_vectors_modifiable = required("deletion-vectors.modifiable", bool)
+    _sequence_sort_order = required("sequence.field.sort-order", str)
+
+    # Compaction
+    num_sorted_run_compaction_trigger = required("num-sorted-run.compaction-trigger", int)
+    compaction_max_size_amplification = required("compaction.max-size-amplification-percent", int)
+    compaction_size_ratio = required("compaction.size-ratio", int)
+    compaction_min_file_num = required("compaction.min.file-num", int)
+    compaction_small_file_ratio = required("compaction.small-file-ratio", float)
+    compaction_delete_ratio_threshold = required("compaction.delete-ratio-threshold", float)
+    compaction_force_rewrite_all_files = required("compaction.force-rewrite-all-files", bool)
+    force_lookup = required("force-lookup", bool)
+    _num_levels = optional("num-levels", int)
+    _full_compaction_delta_commits = optional("full-compaction.delta-commits", int)
+
+    # Changelogs and streams
+    changelog_producer = required("changelog-producer", str)
+    changelog_row_deduplicate = required("changelog-producer.row-deduplicate", bool)
+    changelog_ignored_fields = names("changelog-producer.row-deduplicate-ignore-fields")
+    read_stream_max_files = optional("read.stream.maxFilesPerTrigger", int)
+    read_stream_max_bytes = optional("read.stream.maxBytesPerTrigger", int)
+    read_stream_max_rows = optional("read.stream.maxRowsPerTrigger", int)
+    streaming_read_overwrite = required("streaming-read-overwrite", bool)
+    streaming_read_append_overwrite = required("streaming-read-append-overwrite", bool)
+
+    # Dynamic buckets
+    dynamic_bucket_target_row_num = required("dynamic-bucket.target-row-num", int)
+    dynamic_bucket_target_size = optional("dynamic-bucket.target-size", int)
+    dynamic_bucket_initial_buckets = optional("dynamic-bucket.initial-buckets", int)
+    dynamic_bucket_max_buckets = required("dynamic-bucket.max-buckets", int)
+    dynamic_bucket_assigner_parallelism = optional("dynamic-bucket.assigner-parallelism", int)
+
+    # Chain tables
+    chain_table_enabled = required("chain-table.enabled", bool)
+    chain_partition_keys = names("chain-table.chain-partition-keys")
+    chain_gap_read = required("chain-table.gap-read", str)
+    chain_streaming_merge_snapshot = required("chain-table.streaming.merge-snapshot", bool)
+    scan_fallback_snapshot_branch = optional("scan.fallback-snapshot-branch", str)
+    scan_fallback_delta_branch = optional("scan.fallback-delta-branch", str)
+
     def get(self, name: str) -> Value | None:
-        """The parsed value of a known option, its default when it is not set, None when it has none."""
+        """Returns the parsed value of a known option, its default if it is not set, or None if it has no default."""
         option = find(name)
         if option is None:
-            raise OptionError(unknown_name("option", name, _known_names()))
-        if option.kind is Kind.MAP:
-            return self._map(option)
-        spellings = (name,) if "<" in option.name or "*" in option.name else (option.name, *option.aliases)
-        for spelling in spellings:
-            if spelling in self.raw:
-                return _parse(option, spelling, self.raw[spelling])
-        return _default(option.name)
+            raise OptionError(unknown_name("option", name, known_names()))
+        if "<" in option.name or "*" in option.name:
+            return read_option(_Spelled(self.raw, name), option)
+        return read_option(self, option)
 
-    def _map(self, option: Option) -> dict[str, str]:
-        """A map may stand in one value, or spread over one option per key."""
-        entries: dict[str, str] = {}
-        for name, text in self.raw.items():
-            if name == option.name or name.startswith(f"{option.name}."):
-                value = _parse(option, name, text)
-                entries.update(value if isinstance(value, dict) else {})
-        return entries
+    def spelled(self, option: Option) -> tuple[str, ...]:
+        """Returns the names under which an option may be stored; the first one found counts."""
+        return (option.name, *option.aliases)
 
-    def _typed(self, name: str, kind: type[T]) -> T:
-        value = self.get(name)
-        if not isinstance(value, kind):
-            raise OptionError(f"option {name!r} is not set; set it to a {kind.__name__}")
-        return value
+    def column(self, name: str) -> ColumnOptions:
+        """Returns the options of one column (``fields.<column>.*``)."""
+        return ColumnOptions(self.raw, name)
 
-    def _maybe(self, name: str, kind: type[T]) -> T | None:
-        return None if self.get(name) is None else self._typed(name, kind)
+    def by_column(self, attribute: Typed[T]) -> dict[str, T]:
+        """Returns one option of every column that has it, by column, in the order of their names.
 
-    @property
-    def branch(self) -> str:
-        return self._typed("branch", str)
-
-    @property
-    def bucket(self) -> int:
-        return self._typed("bucket", int)
-
-    @property
-    def bucket_key(self) -> tuple[str, ...]:
-        """Empty when the option is not set."""
-        return self._maybe("bucket-key", tuple) or ()
-
-    @property
-    def bucket_function(self) -> str:
-        """``default``, ``mod`` or ``hive``."""
-        return self._typed("bucket-function.type", str)
+        >>> TableOptions({"fields.a,b.sequence-group": "c,d"}).by_column(ColumnOptions.sequence_group)
+        {'a,b': ('c', 'd')}
+        """
+        head, tail = attribute.name.split(_COLUMN)
+        stored = (name for name in sorted(self.raw) if name.startswith(head) and name.endswith(tail))
+        columns = (name[len(head) : -len(tail)] for name in stored)
+        return {column: attribute.read(self.column(column)) for column in columns if column}
 
     def target_file_size(self, *, is_primary_key: bool) -> int:
-        """Bytes at which a new data file begins."""
-        return self._maybe("target-file-size", int) or _TARGET_FILE_SIZE[is_primary_key]
-
-    @property
-    def file_format(self) -> str:
-        return self._typed("file.format", str)
-
-    @property
-    def file_compression(self) -> str:
-        """Paimon's name of the codec, as it stands in file names."""
-        return self._typed("file.compression", str)
+        """Bytes at which a writer begins a new data file."""
+        return self._target_file_size or _TARGET_FILE_SIZE[is_primary_key]
 
     @property
     def parquet_codec(self) -> str:
-        """The same codec as pyarrow calls it."""
+        """The compression codec under pyarrow's name."""
         return {"uncompressed": "none", "lz4_raw": "lz4"}.get(self.file_compression, self.file_compression)
 
     @property
-    def zstd_level(self) -> int:
-        return self._typed("file.compression.zstd-level", int)
-
-    @property
     def row_group_bytes(self) -> int | None:
-        """Size of a Parquet row group, if one was asked for."""
-        return self._maybe("file.block-size", int) or self._maybe("parquet.block.size", int)
+        """Size of a Parquet row group; None if no option sets one."""
+        return self._file_block_size or self._parquet_block_size
 
     @property
-    def write_buffer_size(self) -> int:
-        """Bytes of rows that a writer on Spark holds before it sorts them to disk."""
-        return self._typed("write-buffer-size", int)
+    def stats_mode(self) -> StatsMode:
+        """The statistics that files keep of a column without a mode of its own."""
+        return StatsMode.parse(self._stats_mode)
 
     @property
-    def suffix_includes_compression(self) -> bool:
-        return self._typed("file.suffix.include.compression", bool)
-
-    @property
-    def data_file_prefix(self) -> str:
-        return self._typed("data-file.prefix", str)
-
-    @property
-    def changelog_file_prefix(self) -> str:
-        return self._typed("changelog-file.prefix", str)
-
-    @property
-    def data_file_directory(self) -> str | None:
-        """A folder between the table and its partitions."""
-        return self._maybe("data-file.path-directory", str)
-
-    @property
-    def stats_mode(self) -> str:
-        """As written: ``none``, ``counts``, ``full`` or ``truncate(n)``."""
-        return self._typed("metadata.stats-mode", str)
-
-    @property
-    def stats_mode_per_level(self) -> dict[int, str]:
-        return {int(level): mode for level, mode in self._map(OPTIONS["metadata.stats-mode.per.level"]).items()}
-
-    @property
-    def stats_mode_per_column(self) -> dict[str, str]:
-        """The modes of single columns, by column name."""
-        names = (name for name in self.raw if name.startswith("fields.") and name.endswith(".stats-mode"))
-        return {name[len("fields.") : -len(".stats-mode")]: self._typed(name, str) for name in names}
-
-    @property
-    def stats_keep_first_columns(self) -> int:
-        """-1: all."""
-        return self._typed("metadata.stats-keep-first-n-columns", int)
-
-    @property
-    def stats_dense_store(self) -> bool:
-        return self._typed("metadata.stats-dense-store", bool)
-
-    @property
-    def manifest_compression(self) -> str:
-        return self._typed("manifest.compression", str)
-
-    @property
-    def manifest_target_file_size(self) -> int:
-        return self._typed("manifest.target-file-size", int)
-
-    @property
-    def commit_max_retries(self) -> int:
-        return self._typed("commit.max-retries", int)
-
-    @property
-    def commit_timeout(self) -> float | None:
-        """Seconds; None: no limit."""
-        return self._maybe("commit.timeout", float)
-
-    @property
-    def commit_min_retry_wait(self) -> float:
-        """Seconds."""
-        return self._typed("commit.min-retry-wait", float)
-
-    @property
-    def commit_max_retry_wait(self) -> float:
-        """Seconds."""
-        return self._typed("commit.max-retry-wait", float)
-
-    @property
-    def snapshot_num_retained_min(self) -> int:
-        return self._typed("snapshot.num-retained.min", int)
-
-    @property
-    def snapshot_num_retained_max(self) -> int:
-        return self._typed("snapshot.num-retained.max", int)
-
-    @property
-    def snapshot_time_retained(self) -> float:
-        """Seconds."""
-        return self._typed("snapshot.time-retained", float)
-
-    @property
-    def snapshot_expire_limit(self) -> int:
-        return self._typed("snapshot.expire.limit", int)
+    def stats_mode_per_level(self) -> dict[int, StatsMode]:
+        """The statistics that files of single levels keep."""
+        return {int(level): StatsMode.parse(mode) for level, mode in self._stats_mode_per_level.items()}
 
     @property
     def snapshot_expire_async(self) -> bool:
-        """Whether a commit does not wait for expiry."""
-        return self._typed("snapshot.expire.execution-mode", str) == "async"
+        """Whether snapshots expire in the background, so that a commit does not wait."""
+        return self._snapshot_expire_execution_mode == "async"
 
     @property
-    def partition_expiration_time(self) -> float | None:
-        """Seconds; None: partitions stay."""
-        return self._maybe("partition.expiration-time", float)
+    def sequence_descending(self) -> bool:
+        """Whether the smaller value of the sequence field is the newer one."""
+        return self._sequence_sort_order == "descending"
 
     @property
-    def partition_expiration_check_interval(self) -> float:
-        """Seconds."""
-        return self._typed("partition.expiration-check-interval", float)
+    def num_levels(self) -> int:
+        """Levels of a bucket: one more than the compaction trigger unless set, and at least 2."""
+        return max(2, self._num_levels or self.num_sorted_run_compaction_trigger + 1)
 
     @property
-    def partition_expiration_strategy(self) -> str:
-        return self._typed("partition.expiration-strategy", str)
-
-    @property
-    def partition_expiration_max_num(self) -> int:
-        return self._typed("partition.expiration-max-num", int)
-
-    @property
-    def partition_expiration_batch_size(self) -> int | None:
-        """None: all in one commit."""
-        return self._maybe("partition.expiration-batch-size", int)
-
-    @property
-    def write_merge_schema(self) -> bool:
-        return self._typed("write.merge-schema", bool)
-
-    @property
-    def write_merge_schema_explicit_cast(self) -> bool:
-        return self._typed("write.merge-schema.explicit-cast", bool)
-
-    @property
-    def write_merge_schema_type_widening(self) -> bool:
-        return self._typed("write.merge-schema.type-widening", bool)
-
-    @property
-    def partition_mark_done_action(self) -> tuple[str, ...]:
-        return self._typed("partition.mark-done-action", tuple)
-
-    @property
-    def partition_timestamp_pattern(self) -> str | None:
-        return self._maybe("partition.timestamp-pattern", str)
-
-    @property
-    def partition_timestamp_formatter(self) -> str | None:
-        return self._maybe("partition.timestamp-formatter", str)
-
-    @property
-    def snapshot_clean_empty_directories(self) -> bool:
-        return self._typed("snapshot.clean-empty-directories", bool)
-
-    @property
-    def consumer_changelog_only(self) -> bool:
-        """Whether consumers protect changelogs only, not snapshots."""
-        return self._typed("consumer.changelog-only", bool)
-
-    @property
-    def tag_default_time_retained(self) -> float | None:
-        """Seconds that a tag stays when nothing else is said; None: for ever."""
-        return self._maybe("tag.default-time-retained", float)
-
-    @property
-    def tag_time_expire_enabled(self) -> bool:
-        return self._typed("tag.time-expire-enabled", bool)
-
-    @property
-    def consumer_expiration_time(self) -> float | None:
-        """Seconds without a note after which a consumer goes; None: it stays."""
-        return self._maybe("consumer.expiration-time", float)
-
-    @property
-    def commit_user_prefix(self) -> str | None:
-        return self._maybe("commit.user-prefix", str)
-
-    @property
-    def ignore_empty_commit(self) -> bool:
-        """True when not set, as for every batch writer."""
-        value = self._maybe("snapshot.ignore-empty-commit", bool)
-        return True if value is None else value
-
-    @property
-    def dynamic_bucket_target_row_num(self) -> int:
-        """Keys of a bucket at which new ones go to another."""
-        return self._typed("dynamic-bucket.target-row-num", int)
-
-    @property
-    def dynamic_bucket_target_size(self) -> int | None:
-        """The same in bytes; None: the size does not matter."""
-        return self._maybe("dynamic-bucket.target-size", int)
-
-    @property
-    def dynamic_bucket_initial_buckets(self) -> int | None:
-        return self._maybe("dynamic-bucket.initial-buckets", int)
-
-    @property
-    def dynamic_bucket_max_buckets(self) -> int:
-        """Most buckets of a partition; -1: no limit."""
-        return self._typed("dynamic-bucket.max-buckets", int)
-
-    @property
-    def dynamic_bucket_assigner_parallelism(self) -> int | None:
-        return self._maybe("dynamic-bucket.assigner-parallelism", int)
-
-    @property
-    def dynamic_partition_overwrite(self) -> bool:
-        return self._typed("dynamic-partition-overwrite", bool)
-
-    @property
-    def partition_default_name(self) -> str:
-        return self._typed("partition.default-name", str)
-
-    @property
-    def partition_legacy_name(self) -> bool:
-        return self._typed("partition.legacy-name", bool)
-
-    @property
-    def deletion_vectors_enabled(self) -> bool:
-        return self._typed("deletion-vectors.enabled", bool)
-
-    def is_delta_branch(self, branch: str) -> bool:
-        """Whether a branch holds the changes of a chain table: a delete there is a change, and stays one."""
-        named = bool(self.get("scan.fallback-snapshot-branch")) and self.get("scan.fallback-delta-branch") == branch
-        return named and bool(self.get("chain-table.enabled"))
-
-    def is_full_branch(self, branch: str) -> bool:
-        """Whether a branch holds the full partitions of a chain table: one without a row is still one to build on."""
-        named = bool(self.get("scan.fallback-delta-branch")) and self.get("scan.fallback-snapshot-branch") == branch
-        return named and bool(self.get("chain-table.enabled"))
-
-    @property
-    def changelog_producer(self) -> str:
-        return self._typed("changelog-producer", str)
-
-    @property
-    def looks_up(self) -> bool:
-        """Whether compactions look the keys of level 0 up in what lies below, so that rows above level 0 hold all of it."""
-        return (
-            self.changelog_producer == "lookup"
-            or self.deletion_vectors_enabled
-            or self.get("merge-engine") == "first-row"
-            or self._typed("force-lookup", bool)
+    def skips_level0(self) -> bool:
+        """Whether readers of a primary-key table skip level 0, so that rows are visible only after a compaction."""
+        return self.merge_engine == "first-row" or (
+            self.deletion_vectors_enabled and not self.deletion_vectors_merge_on_read
         )
 
     @property
-    def changelog_row_deduplicate(self) -> bool:
-        """Whether updates that change nothing are left out of the changelog."""
-        return self._typed("changelog-producer.row-deduplicate", bool)
+    def looks_up(self) -> bool:
+        """Whether compactions look up the keys of level 0 in lower levels, so that rows above level 0 are complete."""
+        return (
+            self.changelog_producer == "lookup"
+            or self.deletion_vectors_enabled
+            or self.merge_engine == "first-row"
+            or self.force_lookup
+        )
 
-    @property
-    def changelog_ignored_fields(self) -> tuple[str, ...]:
-        """The columns that do not count as a change there."""
-        names = self._maybe("changelog-producer.row-deduplicate-ignore-fields", tuple) or ()
-        return tuple(name.strip() for name in names)
+    def is_delta_branch(self, branch: str) -> bool:
+        """Whether a branch holds the changes of a chain table, where deletes are kept as rows."""
+        named = bool(self.scan_fallback_snapshot_branch) and self.scan_fallback_delta_branch == branch
+        return named and self.chain_table_enabled
+
+    def is_full_branch(self, branch: str) -> bool:
+        """Whether a branch holds the full partitions of a chain table, where an empty partition is kept."""
+        named = bool(self.scan_fallback_delta_branch) and self.scan_fallback_snapshot_branch == branch
+        return named and self.chain_table_enabled
 
     @property
     def full_compaction_delta_commits(self) -> int | None:
-        """Commits after which everything is compacted; a changelog by full compaction is made after each, if nothing is set."""
-        asked = self._maybe("full-compaction.delta-commits", int)
-        if asked is None:
+        """Commits between full compactions; None: no full compactions by count.
+
+        With ``changelog-producer = full-compaction`` the default is a full compaction after each commit.
+        """
+        commits = self._full_compaction_delta_commits
+        if commits is None:
             return 1 if self.changelog_producer == "full-compaction" else None
-        return max(asked, 1)
+        return max(commits, 1)
 
     @property
     def changelog_num_retained_min(self) -> int:
-        """Changelogs that stay; as many as snapshots, if nothing else is said."""
-        asked = self._maybe("changelog.num-retained.min", int)
-        return self.snapshot_num_retained_min if asked is None else asked
+        """Changelogs that always stay; the default is the number of snapshots that stay."""
+        number = self._changelog_num_retained_min
+        return self.snapshot_num_retained_min if number is None else number
 
     @property
     def changelog_num_retained_max(self) -> int:
-        asked = self._maybe("changelog.num-retained.max", int)
-        return self.snapshot_num_retained_max if asked is None else asked
+        """Most changelogs to retain; the default is that of snapshots."""
+        number = self._changelog_num_retained_max
+        return self.snapshot_num_retained_max if number is None else number
 
     @property
     def changelog_time_retained(self) -> float:
-        """Seconds."""
-        asked = self._maybe("changelog.time-retained", float)
-        return self.snapshot_time_retained if asked is None else asked
+        """Age from which a changelog may expire; the default is that of snapshots."""
+        seconds = self._changelog_time_retained
+        return self.snapshot_time_retained if seconds is None else seconds
 
     @property
     def keeps_changelogs_longer(self) -> bool:
-        """Whether changelogs outlive their snapshots."""
+        """Whether changelogs are retained longer than their snapshots."""
         return (
             self.changelog_num_retained_min > self.snapshot_num_retained_min
             or self.changelog_num_retained_max > self.snapshot_num_retained_max
@@ -621,54 +324,46 @@ class TableOptions:
         )
 
 
-_INTRODUCTION: Final = """\
-# Table options
+@dataclass(frozen=True, slots=True)
+class ColumnOptions:
+    """The options of one column, which are stored as ``fields.<column>.<option>``.
 
-This page is generated: `python -m lakebed.options > docs/options.md`.
+    >>> price = TableOptions({"fields.price.aggregate-function": "sum"}).column("price")
+    >>> price.aggregate_function, price.list_agg_delimiter, price.spelled(ColumnOptions.distinct.option)
+    ('sum', ',', ('fields.price.distinct',))
+    """
 
-Options are strings that a table carries in its schema. Lakebed knows the options of Apache Paimon and of its Flink and
-Spark connectors, and does one of three things with each:
+    raw: Mapping[str, str]
+    name: str
 
-- **honoured**: Lakebed acts on it.
-- **kept**: it tunes another engine, or a part of Lakebed that is still to come. It is stored and left alone.
-- **refused**: it would change what the data means or where it is, and Lakebed does not support that. Its default (or
-  leaving it out) is fine; anything else is refused when a table is created, altered or opened. Where the text says
-  *read only*, such a table of somebody else can be read but not written.
+    aggregate_function = optional("fields.<column>.aggregate-function", str)
+    ignore_retract = required("fields.<column>.ignore-retract", bool)
+    distinct = required("fields.<column>.distinct", bool)
+    list_agg_delimiter = required("fields.<column>.list-agg-delimiter", str)
+    nested_key = names("fields.<column>.nested-key")
+    nested_key_null_strategy = required("fields.<column>.nested-key-null-strategy", str)
+    nested_sequence_field = names("fields.<column>.nested-sequence-field")
+    sequence_group = listed("fields.<column>.sequence-group")
+    count_limit = required("fields.<column>.count-limit", int)
+    _stats_mode = optional("fields.<column>.stats-mode", str)
 
-A name that is not on this page is refused in our own CREATE and ALTER, and reported on a table that somebody else made.
+    def spelled(self, option: Option) -> tuple[str, ...]:
+        """Returns the name under which an option of this column is stored."""
+        return (option.name.replace(_COLUMN, self.name),)
 
-Values: sizes are `128 mb`, `8mb` or plain bytes (`b`, `kb`, `mb`, `gb`, `tb`, in steps of 1024); durations are `1 h`,
-`10 ms` or plain milliseconds (`d`, `h`, `min`, `s`, `ms`, `µs`, `ns`); lists are split at commas and not trimmed; maps are
-`0:lz4,1:zstd`, or one option per key (`file.compression.per.level.0`). In a name, `<column>` stands for a column's name
-and `*` for any rest. *Fixed* options cannot change once the table has data.
-"""
-
-
-def to_markdown() -> str:
-    """The page ``docs/options.md``."""
-    return "\n".join([_INTRODUCTION, *(_section_markdown(section) for section in SECTIONS)])
-
-
-def _section_markdown(section: Section) -> str:
-    head = [f"## {section.title}", "", "| option | type | default | meaning | Lakebed |", "|---|---|---|---|---|"]
-    return "\n".join([*head, *(_row_markdown(option) for option in section.options), ""])
-
-
-def _row_markdown(option: Option) -> str:
-    name = f"`{option.name}`" + "".join(f"<br>also `{alias}`" for alias in option.aliases)
-    kind = ", ".join(f"`{value}`" for value in option.values) or option.kind.value
-    default = f"`{option.default}`" if option.default else ""
-    return f"| {name} | {kind} | {default} | {option.meaning} | {_support_markdown(option)} |"
+    @property
+    def stats_mode(self) -> StatsMode | None:
+        """The statistics that files keep of this column; None: the table's mode applies."""
+        text = self._stats_mode
+        return None if text is None else StatsMode.parse(text)
 
 
-def _support_markdown(option: Option) -> str:
-    words = [option.support.value]
-    if option.accepted:
-        words.append(f"only {', '.join(f'`{value}`' for value in option.accepted)}")
-    if option.refused:
-        words.append(f"not {', '.join(f'`{value}`' for value in option.refused)}")
-    if option.readable:
-        words.append("else *read only*" if option.accepted or option.refused else "*read only*")
-    if option.immutable:
-        words.append("*fixed*")
-    return ", ".join(words) + (f": {option.why}" if option.why else "")
+@dataclass(frozen=True, slots=True)
+class _Spelled:
+    """Options that are read under one given name."""
+
+    raw: Mapping[str, str]
+    name: str
+
+    def spelled(self, _option: Option) -> tuple[str, ...]:
+        return (self.name,)

@@ -416,8 +416,7 @@ class _Attempts:
         for an attempt than others, would never get through beside them.
         """
         options = self._options
-        limit = options.commit_max_retries if "commit.max-retries" in self._schema.options else None
-        timeout = options.commit_timeout
+        limit, timeout = options.commit_max_retries, options.commit_timeout
         if limit is not None and attempt > limit:
             raise CommitConflictError(
                 f"gave up after {attempt} attempts to commit to {self._store.name}: other commits were faster each time "

@@ -1,14 +1,24 @@
-"""Values of table options as Apache Paimon writes them: sizes, durations, lists, maps.
+"""Parse the values of options as Apache Paimon writes them: sizes, durations, lists, maps.
 
-Each parser raises ``ValueError`` whose text says what is allowed; whoever knows the option adds its name and value.
+:func:`parse_option` parses the value of one option, with the limits that its definition sets. The other parsers take a
+text of one kind. They raise ``ValueError`` with what is allowed; :func:`parse_option` adds the option's name and value.
+
+>>> parse_size("128 mb"), parse_duration("10 ms"), parse_map("0:none, 1:full")
+(134217728, 0.01, {'0': 'none', '1': 'full'})
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Final, TypeAlias
+
+from lakebed.errors import OptionError
+from lakebed.options.definitions import Kind, Option
+
+Value: TypeAlias = bool | int | float | str | tuple[str, ...] | dict[str, str]
 
 _INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
@@ -138,3 +148,60 @@ def _split(text: str, separator: str) -> list[str]:
             parts.append(match[2])
         position = match.end()
     return parts
+
+
+_PARSERS: Final[Mapping[Kind, Callable[[str], Value]]] = {
+    Kind.BOOL: parse_bool,
+    Kind.INT: parse_int,
+    Kind.LONG: lambda text: parse_int(text, LONG_MAX),
+    Kind.FLOAT: parse_float,
+    Kind.SIZE: parse_size,
+    Kind.TIME: parse_duration,
+    Kind.TEXT: str,
+    Kind.LIST: parse_list,
+    Kind.MAP: parse_map,
+}
+
+
+def parse_option(option: Option, name: str, text: str, where: str = "") -> Value:
+    """Returns the value of ``option`` that stands as ``text`` under ``name``, which may be an alias or a map's entry.
+
+    Raises:
+        OptionError: if the value is not allowed; the message names the option, the value and what is allowed.
+    """
+    try:
+        return _parse_value(option, name, text)
+    except ValueError as error:
+        place = f" in {where}" if where else ""
+        raise OptionError(f"option {name!r}{place} is {text!r}; it must be {error}") from None
+
+
+@cache
+def default_value(option: Option) -> Value | None:
+    """Returns the parsed default of an option, or None if it has none."""
+    return None if option.default is None else _parse_value(option, option.name, option.default)
+
+
+def _parse_value(option: Option, name: str, text: str) -> Value:
+    value: Value
+    if option.kind is Kind.ENUM:
+        spellings = {known.lower(): known for known in option.values}
+        if text.lower() not in spellings:
+            raise ValueError(f"one of {', '.join(option.values)}")
+        value = spellings[text.lower()]
+    elif option.kind is Kind.MAP and name.startswith(f"{option.name}."):
+        value = {name.removeprefix(f"{option.name}."): text}
+    else:
+        value = _PARSERS[option.kind](text)
+    # The keys of every map option are levels.
+    if isinstance(value, dict) and not all(re.fullmatch("[0-9]+", level) for level in value):
+        raise ValueError("a map whose keys are levels, such as 0:zstd,1:lz4")
+    checked: Iterable[str] = value.values() if isinstance(value, dict) else (text,)
+    if option.pattern and not all(re.fullmatch(option.pattern, part) for part in checked):
+        raise ValueError(option.form)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if option.low is not None and value < option.low:
+            raise ValueError(f"at least {option.low}")
+        if option.high is not None and value > option.high:
+            raise ValueError(f"at most {option.high}")
+    return value

@@ -1,0 +1,109 @@
+"""Check the options of a table: names, values, and what Lakebed supports.
+
+* :func:`check_new` checks options that a user gives in CREATE and ALTER. It raises :class:`OptionError` for an unknown
+  name, an invalid value and a value that Lakebed does not support. It accepts and keeps options of other engines.
+* :func:`check_existing` checks the options of a stored table, which another engine may have created. It reports unknown
+  names, raises :class:`UnsupportedError` for an unsupported value, and ignores values that Lakebed never reads.
+* :func:`normalise` turns Python values into the strings that a schema stores.
+
+Which changes of options an existing table allows is in :mod:`lakebed.format.schema.option_changes`.
+
+>>> check_new({"bukcet": "2"}, where="table db.t")
+Traceback (most recent call last):
+...
+lakebed.errors.OptionError: unknown option 'bukcet' in table db.t; did you mean 'bucket'?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from lakebed.errors import OptionError, UnsupportedError, unknown_name
+from lakebed.options.definitions import Option, Support
+from lakebed.options.lookup import find, known_names
+from lakebed.options.parsing import Value, default_value, parse_option
+
+
+def _refusal(option: Option, name: str, value: Value, text: str, where: str) -> str | None:
+    """Why Lakebed does not support this value, or None if it does."""
+    if option.accepted:
+        held: Iterable[Value] = value.values() if isinstance(value, dict) else (value,)
+        bad = any(part not in option.accepted for part in held)
+    elif option.refused:
+        bad = str(value) in option.refused
+    elif option.support is not Support.REFUSED:
+        bad = False
+    elif option.default is None:
+        bad = not isinstance(value, str | tuple) or bool(text.strip())
+    else:
+        bad = value != default_value(option)
+    if not bad:
+        return None
+    place = f" in {where}" if where else ""
+    return f"option {name!r}{place} is {text!r}: {option.why}"
+
+
+def check_new(options: Mapping[str, str], *, where: str) -> None:
+    """Checks options of our own CREATE or ALTER; ``where`` names the table in messages.
+
+    >>> check_new({"bucket": "4", "bucket-key": "id", "sink.parallelism": "8"}, where="table db.t")
+    >>> check_new({"bucket": "-2"}, where="table db.t")
+    Traceback (most recent call last):
+    ...
+    lakebed.errors.OptionError: option 'bucket' in table db.t is '-2': Lakebed does not support postponed buckets; use -1 or a positive number
+    """
+    for name, text in options.items():
+        option = find(name)
+        if option is None:
+            raise OptionError(unknown_name("option", name, known_names(), where=where))
+        refusal = _refusal(option, name, parse_option(option, name, text, where), text, where)
+        if refusal is not None:
+            raise OptionError(refusal)
+
+
+def check_existing(options: Mapping[str, str], *, where: str, writing: bool = True) -> list[str]:
+    """Checks options of a table that somebody else may have made; returns sentences worth reporting.
+
+    With ``writing=False`` an unsupported value that leaves the table readable is reported too instead of raised.
+
+    >>> check_existing({"bucket": "1", "my.note": "x"}, where="table db.t")
+    ["unknown option 'my.note' in table db.t; it is kept and has no effect"]
+    """
+    report: list[str] = []
+    for name, text in options.items():
+        option = find(name)
+        if option is None:
+            report.append(f"unknown option {name!r} in {where}; it is kept and has no effect")
+            continue
+        if option.support is Support.KEPT:
+            continue
+        refusal = _refusal(option, name, parse_option(option, name, text, where), text, where)
+        if refusal is None:
+            continue
+        if writing or not option.readable:
+            raise UnsupportedError(refusal)
+        report.append(refusal)
+    return report
+
+
+def normalise(options: Mapping[str, object]) -> dict[str, str]:
+    """Options as they are stored: Python's numbers, booleans and lists of texts become strings.
+
+    >>> normalise({"bucket": 2, "deletion-vectors.enabled": True, "bucket-key": ["a", "b"]})
+    {'bucket': '2', 'deletion-vectors.enabled': 'true', 'bucket-key': 'a,b'}
+    """
+    return {name: _as_text(name, value) for name, value in options.items()}
+
+
+def _as_text(name: object, value: object) -> str:
+    if not isinstance(name, str):
+        raise OptionError(f"the name of an option must be a string, not {name!r}")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        return ",".join(value)
+    raise OptionError(
+        f"option {name!r} is {value!r} of type {type(value).__name__}; give a string, number, boolean or list of strings"
+    )
