@@ -19,6 +19,7 @@ from lakebed.buckets.placement import DynamicBuckets
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import NO_ENTRIES
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.hash_indexes import PartitionIndex
 from lakebed.metadata.plan.next_sequences import NextSequences
 from lakebed.metadata.store import TableStore
@@ -104,37 +105,26 @@ class InProcess:
         if plan.schema.primary_keys:
             return _write_keyed(layout, plan, data)
         writer = AppendWriter(layout)
-        try:
+        with abort_unless_committed(writer.abort):
             writer.write(open_batches(data))
             return NewFiles(writer.finish(), abort=writer.abort)
-        except BaseException:
-            writer.abort()
-            raise
 
     def compact(self, compactor: Compactor, works: Sequence[BucketWork], report: Report | None) -> Compacted:
         done: list[BucketResult] = []
-        try:
-            with ThreadPoolExecutor(compactor.threads) as pool:
-                for result in pool.map(compactor.run, works):
-                    done.append(result)
-                    if report is not None:
-                        report(len(done), len(works))
-        except BaseException:
-            compactor.abort()
-            raise
+        with abort_unless_committed(compactor.abort), ThreadPoolExecutor(compactor.threads) as pool:
+            for result in pool.map(compactor.run, works):
+                done.append(result)
+                if report is not None:
+                    report(len(done), len(works))
         return Compacted(done, compactor.abort)
 
     def rewrite(self, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None) -> Rewritten:
         parts: list[pa.Table] = []
-        try:
-            with ThreadPoolExecutor(compactor.threads) as pool:
-                for part in pool.map(compactor.rewrite, packs):
-                    parts.append(part)
-                    if report is not None:
-                        report(len(parts), len(packs))
-        except BaseException:
-            compactor.abort()
-            raise
+        with abort_unless_committed(compactor.abort), ThreadPoolExecutor(compactor.threads) as pool:
+            for part in pool.map(compactor.rewrite, packs):
+                parts.append(part)
+                if report is not None:
+                    report(len(parts), len(packs))
         return Rewritten(parts, compactor.abort)
 
 
@@ -144,19 +134,15 @@ def _write_keyed(layout: FileLayout, plan: WritePlan, data: Any) -> NewFiles:
         buckets = DynamicBuckets(plan.schema, load_nothing if plan.replaces else partition_loader(plan.store))
     writer = KeyedWriter(layout, plan.next_sequences, bucket_of=buckets, changelog=plan.changelog)
     indexes = IndexWriter(layout)
-    try:
-        writer.write(open_batches(data), row_kind=plan.row_kind)
-        written = writer.finish()
-        index = () if buckets is None else indexes.write(buckets.updates())
-    except BaseException:
-        writer.abort()
-        indexes.abort()
-        raise
 
     def abort() -> None:
         writer.abort()
         indexes.abort()
 
+    with abort_unless_committed(abort):
+        writer.write(open_batches(data), row_kind=plan.row_kind)
+        written = writer.finish()
+        index = () if buckets is None else indexes.write(buckets.updates())
     return NewFiles(written.data, written.changelog, abort, index, {} if buckets is None else buckets.built_on)
 
 

@@ -27,12 +27,12 @@ import pyarrow.compute as pc
 from lakebed.buckets.dynamic import Assigner, Spread
 from lakebed.buckets.index_writer import IndexWriter
 from lakebed.buckets.placement import key_hashes, partition_hash
-from lakebed.errors import CommitOutcomeUnknownError
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import NO_ENTRIES, entries_from_rows
 from lakebed.format.schema.table_schema import SEQUENCE_COLUMN, TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.types.data_types import field_to_arrow
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.data_paths import data_file_paths
 from lakebed.metadata.hash_indexes import BucketIndexUpdate, PartitionIndex, indexes_of, read_partition
@@ -55,13 +55,8 @@ def commit_upsert(
     The request's own plan gives the files. What it leaves unused of them is removed once the commit is made.
     """
     rebucketing = Rebucketing(store, schema, request.plan(None), built_on)
-    try:
+    with abort_unless_committed(rebucketing.remove_all):
         made = commit(store, replace(request, plan=rebucketing.plan))
-    except CommitOutcomeUnknownError:
-        raise
-    except BaseException:
-        rebucketing.remove_all()
-        raise
     rebucketing.remove_unused()
     return made
 

@@ -28,6 +28,7 @@ from lakebed.format.manifest.manifest import NO_ENTRIES
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.format.types.spark_types import fields_from_spark
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, append, commit, find_committed
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
@@ -169,7 +170,7 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
 
     def _written(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
         writer = self._writer()
-        try:
+        with abort_unless_committed(writer.abort):
             first = next(iterator, None)
             if first is None:
                 return FilesWritten(_to_bytes(NO_ENTRIES), _to_bytes(NO_ENTRIES))
@@ -180,9 +181,6 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
                 return FilesWritten(_to_bytes(written.data), _to_bytes(written.changelog))
             writer.write(rows)
             return FilesWritten(_to_bytes(writer.finish()), _to_bytes(NO_ENTRIES))
-        except BaseException:
-            writer.abort()
-            raise
 
     def _writer(self) -> KeyedWriter | AppendWriter:
         schema = self._store.schema()

@@ -23,12 +23,13 @@ from lakebed.format.manifest.index_manifest import HASH, IndexEntry
 from lakebed.format.manifest.manifest import ADD
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.manifest_cache import ManifestCache
+from lakebed.metadata.retries import retry_while_expiring
 from lakebed.metadata.store import TableStore
 
 Hashes: TypeAlias = npt.NDArray[np.int32]
 
 _READERS: Final = 4
-_TRIES: Final = 10
+_ATTEMPTS: Final = 10
 _HASH: Final = "hash"
 
 HASH_CACHE: Final = ManifestCache(256 * 1024 * 1024, expire_after=600)
@@ -94,20 +95,16 @@ def read_partition(store: TableStore, index: PartitionIndex) -> dict[int, Hashes
 def load_latest(store: TableStore, partition: bytes) -> tuple[PartitionIndex, dict[int, Hashes]]:
     """The index of a partition as it is now, and the hashes of its buckets.
 
-    A snapshot may expire while its files are read; then a newer one is taken.
+    If the snapshot expires while its files are read, the index of a newer snapshot is returned.
     """
-    for left in reversed(range(_TRIES)):
+
+    def read() -> tuple[PartitionIndex, dict[int, Hashes]]:
         latest = store.snapshots.latest()
-        try:
-            number = 0 if latest is None else latest.id
-            index = indexes_of(store, latest).get(partition, PartitionIndex(number))
-            return index, read_partition(store, index)
-        except NotFoundError:
-            if not left or store.snapshots.latest() == latest:
-                raise
-    raise NotFoundError(
-        f"the snapshots of {store.name} expire faster than their index can be read; retain more of them"
-    )
+        number = 0 if latest is None else latest.id
+        index = indexes_of(store, latest).get(partition, PartitionIndex(number))
+        return index, read_partition(store, index)
+
+    return retry_while_expiring(read, attempts=_ATTEMPTS)
 
 
 def index_path(store: TableStore, entry: IndexEntry) -> str:

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from lakebed.errors import (
     CommitConflictError,
-    CommitOutcomeUnknownError,
     NotFoundError,
     OptionError,
     StorageError,
@@ -29,6 +28,7 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.table_statistics import FILE_PREFIX, TableStatistics, is_analyzable, statistics_to_json
 from lakebed.format.types.data_types import Field
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.store import TableStore
 from lakebed.operations.read import BranchRead, parts_of
@@ -73,15 +73,14 @@ def analyze(
     request = Commit(
         kind=CommitKind.ANALYZE, plan=plan, user=who.user, allow_empty=True, statistics=path.rpartition("/")[2]
     )
-    try:
+
+    def delete_statistics() -> None:
+        with contextlib.suppress(StorageError):  # the removal of orphan files deletes it then
+            store.storage.delete(path)
+
+    with abort_unless_committed(delete_statistics):
         store.storage.write(path, statistics_to_json(found).encode())
         return commit(store, request)
-    except CommitOutcomeUnknownError:
-        raise
-    except BaseException:
-        with contextlib.suppress(StorageError):  # else it is an orphan
-            store.storage.delete(path)
-        raise
 
 
 def columns_to_analyze(schema: TableSchema, columns: Sequence[str] | str | None, *, where: str) -> tuple[Field, ...]:

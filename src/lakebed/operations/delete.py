@@ -9,12 +9,13 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CommitOutcomeUnknownError, UnsupportedError
+from lakebed.errors import UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import ADD
 from lakebed.format.row_kind import DELETE
 from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, append, commit
 from lakebed.metadata.plan.file_scan import ScanRequest, scan
 from lakebed.metadata.store import TableStore
@@ -38,7 +39,7 @@ def delete_from_append_table(store: TableStore, node: pred.Node, who: Identity) 
     entries = scan(store, ScanRequest(snapshot=latest, schema=schema, predicate=node)).entries
     writer = AppendWriter(FileLayout(store, schema, TableOptions(schema.options)))
     change = Change()
-    try:
+    with abort_unless_committed(writer.abort, lambda: remove_index_files(store, change.index)):
         change = delete_rows(reader, entries, index, writer, f"index-{uuid.uuid4()}").change
         is_add = pc.equal(change.entries["kind"], ADD)
         added = numbered(store, schema, change.entries.filter(is_add))
@@ -52,12 +53,6 @@ def delete_from_append_table(store: TableStore, node: pred.Node, who: Identity) 
             identifier=who.identifier,
         )
         return commit(store, request)
-    except CommitOutcomeUnknownError:
-        raise
-    except BaseException:
-        writer.abort()
-        remove_index_files(store, change.index)
-        raise
 
 
 def delete_from_keyed_table(

@@ -23,17 +23,17 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import NotFoundError, OptionError
+from lakebed.errors import OptionError
 from lakebed.format.times import moment_millis
 from lakebed.metadata.references.holders import all_holders, branch_stores, needed
 from lakebed.metadata.references.removal import UNFINISHED_BRANCH, DoomedFile, Removal, delete_files
+from lakebed.metadata.retries import retry_while_expiring
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.storage import FileInfo
 
 _DAY_MILLIS: Final = 86_400_000
 _THREADS: Final = 8
-_TRIES: Final = 5
 
 _TEMPORARY: Final = re.compile(r"\.(?:.+\.)?[0-9a-f-]{36}(?:\.tmp)?|\..+\.tmp")
 _MANIFEST_FOLDER: Final = (
@@ -75,17 +75,10 @@ def _unreferenced(store: TableStore, files: list[DoomedFile], names: list[str]) 
     if not files:
         return []
     listed = pa.array(names, pa.string())
-    for attempt in range(_TRIES):
-        try:
-            found = needed(store, all_holders(store))
-        except NotFoundError:
-            if attempt + 1 == _TRIES:
-                raise
-            continue  # a snapshot expired while it was looked at
-        used = pa.concat_arrays([found.data, pa.array(sorted(found.metadata), pa.string())])
-        mask = pc.invert(pc.is_in(listed, value_set=used)).to_pylist()
-        return [file for file, orphan in zip(files, mask, strict=True) if orphan]
-    raise AssertionError("the last attempt returns or raises")
+    found = retry_while_expiring(lambda: needed(store, all_holders(store)))
+    used = pa.concat_arrays([found.data, pa.array(sorted(found.metadata), pa.string())])
+    mask = pc.invert(pc.is_in(listed, value_set=used)).to_pylist()
+    return [file for file, orphan in zip(files, mask, strict=True) if orphan]
 
 
 # ------------------------------------------------------------------------------------------------------ listing

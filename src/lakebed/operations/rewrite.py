@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 from lakebed.engine import IN_PROCESS, Engine
-from lakebed.errors import CommitOutcomeUnknownError
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit
 from lakebed.metadata.store import TableStore
 from lakebed.operations.delete import remove_index_files
@@ -50,10 +50,5 @@ def rewrite_files(
             identifier=who.identifier,
         )
 
-    try:
+    with abort_unless_committed(lambda: remove_index_files(store, index)):
         return write_files(store, data, make, engine=engine)
-    except CommitOutcomeUnknownError:
-        raise
-    except BaseException:
-        remove_index_files(store, index)
-        raise

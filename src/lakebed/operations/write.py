@@ -23,6 +23,7 @@ from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, DataE
 from lakebed.format.manifest.manifest import ADD
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, append, commit, find_committed
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.plan.next_sequences import next_sequences
@@ -116,18 +117,13 @@ def write_files(
         raise DataError(f"table {store.name} has no primary key, so its rows have no row kind; leave row_kind out")
     keeps = changelog and bool(schema.primary_keys) and schema.options.get("changelog-producer") == "input"
     files = engine.write(WritePlan(store, schema, row_kind, keeps, next_sequences(store), replaces), data)
-    try:
+    with abort_unless_committed(files.abort):
         if not schema.primary_keys:
             files = replace(files, data=numbered(store, schema, files.data))
         if has_dynamic_buckets(schema) and not replaces:
             made = commit_upsert(store, schema, guard(make(files)), files.built_on)
         else:
             made = commit(store, guard(make(files)))
-    except CommitOutcomeUnknownError:
-        raise
-    except BaseException:
-        files.abort()
-        raise
     if made is not None and schema.primary_keys:
         compact_after_write(store, schema, files.data, engine, changelog=changelog)
     return made

@@ -49,6 +49,7 @@ from lakebed.format.manifest.manifest import ADD, DELETE, NO_ENTRIES, ManifestMe
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, FIRST_SNAPSHOT_ID, CommitKind, Snapshot
 from lakebed.metadata.commit import conflicts, manifest_merge
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.history import compactions, history_index
 from lakebed.metadata.manifests import ManifestWriter
 from lakebed.metadata.observe import timed
@@ -172,40 +173,38 @@ class _Attempts:
         self._merge: _Merge | None = None
 
     def run(self) -> Snapshot | None:
+        try:
+            with abort_unless_committed(self._writer.undo):
+                return self._run()
+        except _NothingToMerge:
+            return None
+
+    def _run(self) -> Snapshot | None:
         attempt = 0
         seen = 0
-        try:
-            while True:
-                latest = self._store.snapshots.latest()
-                done = self._done_before(seen)
-                if done is not None:
+        while True:
+            latest = self._store.snapshots.latest()
+            done = self._done_before(seen)
+            if done is not None:
+                self._writer.undo()
+                return done
+            seen = 0 if latest is None else latest.id
+            began = time.monotonic()
+            try:
+                change = self._request.plan(latest)
+                if change.is_empty and not self._request.allow_empty:
                     self._writer.undo()
-                    return done
-                seen = 0 if latest is None else latest.id
-                began = time.monotonic()
-                try:
-                    change = self._request.plan(latest)
-                    if change.is_empty and not self._request.allow_empty:
-                        self._writer.undo()
-                        return None
-                    made = self._attempt(latest, change)
-                except NotFoundError:
-                    self._store.schema()  # a table that was dropped says so
-                    if self._store.snapshots.latest_id() in {None, seen}:
-                        raise
-                    made = None  # others committed and expired what we were building on
-                if made is not None:
-                    return made
-                attempt += 1
-                self._wait(attempt, time.monotonic() - began)
-        except CommitOutcomeUnknownError:
-            raise
-        except _NothingToMerge:
-            self._writer.undo()
-            return None
-        except BaseException:
-            self._writer.undo()
-            raise
+                    return None
+                made = self._attempt(latest, change)
+            except NotFoundError:
+                self._store.schema()  # a table that was dropped says so
+                if self._store.snapshots.latest_id() in {None, seen}:
+                    raise
+                made = None  # others committed and expired what we were building on
+            if made is not None:
+                return made
+            attempt += 1
+            self._wait(attempt, time.monotonic() - began)
 
     def _attempt(self, latest: Snapshot | None, change: Change) -> Snapshot | None:
         """Try to land a change on ``latest``; ``None`` if another commit took the id."""

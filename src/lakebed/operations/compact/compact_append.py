@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from lakebed.engine import IN_PROCESS, Engine, Report
-from lakebed.errors import CommitOutcomeUnknownError
 from lakebed.format import predicate as pred
 from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Commit, commit
 from lakebed.metadata.history.compactions import begin
 from lakebed.metadata.plan.file_scan import live_entries, partition_mask
@@ -63,18 +63,12 @@ def compact_append_table(
     compactor = AppendCompactor(FileLayout(store, schema, options), reader, index, order=order)
     taken = [entries.take(pack) for pack in packs]
     done = engine.rewrite(compactor, taken, report)
-    try:
+    with abort_unless_committed(done.abort, compactor.abort):
         change = compactor.change(taken, done.parts)
         return commit(
             store,
             Commit(kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=latest.id, properties=begun),
         )
-    except CommitOutcomeUnknownError:
-        raise
-    except BaseException:
-        done.abort()
-        compactor.abort()
-        raise
 
 
 def _deleted_counts(entries: pa.Table, deleted: DeletedRows) -> np.ndarray:

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.engine import IN_PROCESS, Engine, Report
-from lakebed.errors import CommitOutcomeUnknownError
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Commit, commit
 from lakebed.metadata.history.compactions import begin
 from lakebed.metadata.plan.file_scan import live_entries, partition_mask
@@ -130,17 +130,12 @@ def compact(
         index,
     )
     done = engine.compact(compactor, compactor.plan(entries, _pick(schema, full=full), unlogged), report)
-    try:
+    with abort_unless_committed(done.abort):
         change = joined(done.results).change
         return commit(
             store,
             Commit(kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=latest.id, properties=begun),
         )
-    except CommitOutcomeUnknownError:
-        raise
-    except BaseException:
-        done.abort()
-        raise
 
 
 def _pick(schema: TableSchema, *, full: bool) -> Pick:

@@ -37,11 +37,11 @@ from lakebed.metadata.references.continuity import Link, links
 from lakebed.metadata.references.deleted_files import deleted_files
 from lakebed.metadata.references.holders import Hold, Holder, changelog_holder, distinct, needed, other_holders
 from lakebed.metadata.references.removal import DoomedFile, Removal, delete_files
+from lakebed.metadata.retries import retry_while_expiring
 from lakebed.metadata.store import TableStore
 from lakebed.operations.expire.expire_changelogs import GoingChangelogs, changelogs_to_expire
 from lakebed.options import TableOptions
 
-_TRIES: Final = 5
 _REMEMBERED: Final = 20_000
 
 
@@ -147,22 +147,18 @@ def expire_snapshots(
 
 
 def _expire_range(store: TableStore, options: TableOptions, wanted: Retention, *, dry_run: bool) -> Expiry:
-    for attempt in range(_TRIES):
+    def plan() -> tuple[int, _Going | None]:
         begin, end = range_to_expire(store, options, wanted)
-        if begin >= end:
-            if not dry_run:
-                _note_earliest(store, begin)
-            return Expiry((), Removal((), dry_run), dry_run)
-        try:
-            going = _Going.of(store, begin, end, options)
-        except NotFoundError:
-            if attempt + 1 == _TRIES:
-                raise
-            continue  # somebody else is expiring the same snapshots
-        if dry_run:
-            return Expiry(going.ids, replace(_doomed(store, going), dry_run=True), dry_run=True)
-        return _expire(store, options, going)
-    raise AssertionError("the last attempt returns or raises")
+        return begin, _Going.of(store, begin, end, options) if begin < end else None
+
+    begin, going = retry_while_expiring(plan)  # another process may expire the same snapshots
+    if going is None:
+        if not dry_run:
+            _note_earliest(store, begin)
+        return Expiry((), Removal((), dry_run), dry_run)
+    if dry_run:
+        return Expiry(going.ids, replace(_doomed(store, going), dry_run=True), dry_run=True)
+    return _expire(store, options, going)
 
 
 def _with_changelogs(store: TableStore, options: TableOptions, done: Expiry, now_millis: int) -> Expiry:
@@ -183,17 +179,14 @@ def _with_changelogs(store: TableStore, options: TableOptions, done: Expiry, now
 
 def _doomed_changelogs(store: TableStore, going: GoingChangelogs, done: Expiry) -> list[DoomedFile]:
     """The files that go with long-lived changelogs, given who holds files at this moment."""
-    for attempt in range(_TRIES):
-        try:
-            kept = _kept_after(store, done)
-            own = [] if kept is None else _own_holders(store, kept, going.candidates, whole_chain=True)
-            holders = distinct([*own, *other_holders(store, without_changelogs=going.ids)])
-            return going.candidates.without(needed(store, holders, among=going.candidates.data_names()))
-        except NotFoundError:
-            if attempt + 1 == _TRIES:
-                raise
-            continue  # one of the holders went while it was looked at
-    raise AssertionError("the last attempt returns or raises")
+
+    def unneeded() -> list[DoomedFile]:
+        kept = _kept_after(store, done)
+        own = [] if kept is None else _own_holders(store, kept, going.candidates, whole_chain=True)
+        holders = distinct([*own, *other_holders(store, without_changelogs=going.ids)])
+        return going.candidates.without(needed(store, holders, among=going.candidates.data_names()))
+
+    return retry_while_expiring(unneeded)
 
 
 def _kept_after(store: TableStore, done: Expiry) -> Snapshot | None:
@@ -300,21 +293,16 @@ def _add_manifests(found: Candidates, store: TableStore, snapshots: Sequence[Sna
 
 def _doomed(store: TableStore, going: _Going) -> Removal:
     """What goes, given who holds files at this moment."""
-    for attempt in range(_TRIES):
-        try:
-            own = _own_holders(store, going.kept, going.candidates, whole_chain=going.whole_chain)
-            others = other_holders(store, own_changelogs=not going.are_their_own)
-            if not going.are_their_own:
-                others += [changelog_holder(snapshot) for snapshot in going.changelogs]
-            holders = distinct([*own, *others])
-            names = going.candidates.data_names()
-            files = going.candidates.without(needed(store, holders, among=names))
-        except NotFoundError:
-            if attempt + 1 == _TRIES:
-                raise
-            continue  # one of the holders went while it was looked at
-        return Removal((*going.files, *files), dry_run=False)
-    raise AssertionError("the last attempt returns or raises")
+
+    def unneeded() -> list[DoomedFile]:
+        own = _own_holders(store, going.kept, going.candidates, whole_chain=going.whole_chain)
+        others = other_holders(store, own_changelogs=not going.are_their_own)
+        if not going.are_their_own:
+            others += [changelog_holder(snapshot) for snapshot in going.changelogs]
+        holders = distinct([*own, *others])
+        return going.candidates.without(needed(store, holders, among=going.candidates.data_names()))
+
+    return Removal((*going.files, *retry_while_expiring(unneeded)), dry_run=False)
 
 
 def _own_holders(store: TableStore, kept: Snapshot, candidates: Candidates, *, whole_chain: bool) -> list[Holder]:

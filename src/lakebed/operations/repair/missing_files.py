@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from lakebed.errors import CommitOutcomeUnknownError
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.data_paths import path_array
 from lakebed.metadata.plan.file_scan import live_entries
@@ -44,7 +44,7 @@ def remove_missing_files(store: TableStore, *, dry_run: bool) -> list[str]:
     if dry_run or not missing:
         return missing
     index: tuple[IndexEntry, ...] = ()
-    try:
+    with abort_unless_committed(lambda: remove_index_files(store, index)):
         index = without_vectors(store, store.manifests.read_index(latest.index_manifest), gone, f"index-{uuid.uuid4()}")
         change = Change(entries=as_deletes(gone), index=index)
         who = Identity.of(schema)
@@ -59,9 +59,4 @@ def remove_missing_files(store: TableStore, *, dry_run: bool) -> list[str]:
                 identifier=who.identifier,
             ),
         )
-    except CommitOutcomeUnknownError:
-        raise
-    except BaseException:
-        remove_index_files(store, index)
-        raise
     return missing

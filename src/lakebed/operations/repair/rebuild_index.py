@@ -19,11 +19,12 @@ import pyarrow as pa
 from lakebed.buckets.dynamic import has_dynamic_buckets
 from lakebed.buckets.known_hashes import Hashes
 from lakebed.buckets.placement import key_hashes
-from lakebed.errors import CommitOutcomeUnknownError, CorruptError, LakebedError, UnsupportedError
+from lakebed.errors import CorruptError, LakebedError, UnsupportedError
 from lakebed.format.hash_index import ascending
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import DELETE
 from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.hash_indexes import PartitionIndex, indexes_of, read_hashes, write_index
 from lakebed.metadata.plan.file_scan import live_entries
@@ -68,13 +69,8 @@ def rebuild_index(store: TableStore, *, dry_run: bool = True) -> IndexRebuild:
     work = _Rebuild(store)
     if dry_run:
         return IndexRebuild(tuple(work.differences(store.snapshots.latest())), dry_run=True)
-    try:
+    with abort_unless_committed(lambda: work.remove_unused(Change())):
         made = commit(store, Commit(kind=CommitKind.COMPACT, plan=work.plan, operation="REBUILD INDEX"))
-    except CommitOutcomeUnknownError:
-        raise
-    except BaseException:
-        work.remove_unused(Change())
-        raise
     work.remove_unused(work.change if made is not None else Change())
     return IndexRebuild(work.rebuilt, dry_run=False, snapshot=made)
 

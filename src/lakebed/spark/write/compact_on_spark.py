@@ -16,6 +16,7 @@ import pyarrow as pa
 from lakebed.engine import Compacted, Report, Rewritten
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.plan.levels import CompactionOptions
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
@@ -55,18 +56,18 @@ def compact_buckets(
         if report is not None and done < len(works):
             report(done, len(works))
 
-    try:
+    def remove() -> None:
+        files.remove(store, schema)
+
+    with abort_unless_committed(remove):
         numbers = spark.range(0, len(packs), 1, len(packs))
         outcome = run_job(numbers, task, None if report is None else watch)
         results: list[BucketResult] = [result for part in outcome.results for result in part]
         if outcome.repeated:
             files.remove(store, schema, keep=list(_names(results)))
-    except BaseException:
-        files.remove(store, schema)
-        raise
     if report is not None:
         report(len(works), len(works))
-    return Compacted(results, lambda: files.remove(store, schema))
+    return Compacted(results, remove)
 
 
 def packed(works: Sequence[BucketWork], size: int) -> list[list[BucketWork]]:
@@ -120,11 +121,8 @@ class _CompactTask:
         deleted = DeletedRows.of(self.store, work.index)
         reader = KeyedReader(self.store, self.schema, self.schema.fields, deleted=deleted, budget=self.budget)
         compactor = Compactor(layout, reader, self.options, work.index, threads=1)
-        try:
+        with abort_unless_committed(compactor.abort):
             return compactor.run(work)
-        except BaseException:
-            compactor.abort()
-            raise
 
 
 # --------------------------------------------------------------------------------------------------- append tables
@@ -145,18 +143,18 @@ def rewrite_packs(
         if report is not None and tasks < len(packs):
             report(tasks, len(packs))
 
-    try:
+    def remove() -> None:
+        files.remove(store, schema)
+
+    with abort_unless_committed(remove):
         numbers = spark.range(0, len(packs), 1, len(packs))
         outcome = run_job(numbers, task, None if report is None else watch)
         parts: list[pa.Table] = [part for results in outcome.results for part in results]
         if outcome.repeated:
             files.remove(store, schema, keep=[name for part in parts for name in part["file_name"].to_pylist()])
-    except BaseException:
-        files.remove(store, schema)
-        raise
     if report is not None:
         report(len(packs), len(packs))
-    return Rewritten(parts, lambda: files.remove(store, schema))
+    return Rewritten(parts, remove)
 
 
 def marked(deleted: DeletedRows, pack: pa.Table) -> DeletedRows:
@@ -183,8 +181,5 @@ class _RewriteTask:
         layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
         reader = FileReader(self.store, self.schema, self.schema.fields, None, deleted)
         compactor = AppendCompactor(layout, reader, order=self.order, folder=spill_folder())
-        try:
+        with abort_unless_committed(compactor.abort):
             return compactor.rewrite(pack)
-        except BaseException:
-            compactor.abort()
-            raise

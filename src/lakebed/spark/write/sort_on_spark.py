@@ -9,7 +9,7 @@ are fewer than a table's.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from lakebed.engine import Report, Rewritten
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.rows.append.append_compact import AppendCompactor
@@ -54,19 +55,16 @@ def sort_packs(
             report(done, len(packs))
 
     written = [rewrite_packs(spark, compactor, small, report_small)]
-    try:
+
+    def abort() -> None:
+        for one in written:
+            one.abort()
+
+    with abort_unless_committed(abort):
         for number, (pack, count) in enumerate(large, 1):
             written.append(_sorted_by_range(spark, compactor, pack, count))
             report_small(len(small) + number, len(packs))
-    except BaseException:
-        _abort(written)
-        raise
-    return Rewritten([part for one in written for part in one.parts], lambda: _abort(written))
-
-
-def _abort(written: Iterable[Rewritten]) -> None:
-    for one in written:
-        one.abort()
+    return Rewritten([part for one in written for part in one.parts], abort)
 
 
 def _ranges(compactor: AppendCompactor, pack: pa.Table) -> int:
@@ -85,7 +83,11 @@ def _sorted_by_range(spark: SparkSession, compactor: AppendCompactor, pack: pa.T
     place = _ByRange(sorter, cuts)
     units = [pickle.dumps((unit, marked(compactor.reader.deleted, unit))) for unit in _units(pack)]
     numbers = spark.range(0, len(units), 1, len(units))
-    try:
+
+    def remove() -> None:
+        files.remove(store, schema)
+
+    with abort_unless_committed(remove):
         with local_folder(spark) as folder:
             if folder is None:
                 read = _FromFiles(store, schema, units, sender(place, ranges))
@@ -98,10 +100,7 @@ def _sorted_by_range(spark: SparkSession, compactor: AppendCompactor, pack: pa.T
         parts: list[pa.Table] = outcome.results
         if outcome.repeated:
             files.remove(store, schema, keep=[name for part in parts for name in part["file_name"].to_pylist()])
-    except BaseException:
-        files.remove(store, schema)
-        raise
-    return Rewritten(parts, lambda: files.remove(store, schema))
+    return Rewritten(parts, remove)
 
 
 def _units(pack: pa.Table) -> list[pa.Table]:
@@ -159,10 +158,7 @@ class _Owner:
         reader = FileReader(self.store, self.schema, self.schema.fields, None, DeletedRows())
         compactor = AppendCompactor(layout, reader)
         rows = (block.rows for block in blocks)
-        try:
+        with abort_unless_committed(compactor.abort):
             portions = sorted_portions(rows, self.sorter, compactor.budget, spill_folder())
             written = compactor.write(pickle.loads(self.pack), portions)  # noqa: S301 - our own bytes
-        except BaseException:
-            compactor.abort()
-            raise
         return written if len(written) else None

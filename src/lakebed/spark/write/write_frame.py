@@ -30,6 +30,7 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import field_to_arrow, quoted_name
 from lakebed.format.types.spark_types import fields_from_spark
+from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.data_paths import data_file_paths
 from lakebed.metadata.hash_indexes import PartitionIndex, indexes_of
 from lakebed.metadata.store import TableStore
@@ -78,7 +79,7 @@ def write_frame(plan: WritePlan, frame: DataFrame) -> NewFiles:
     check_columns(plan, frame.schema)
     files = JobFiles.new()
     task = _WriteTask.of(plan, files)
-    try:
+    with abort_unless_committed(lambda: files.remove(plan.store, plan.schema)):
         outcome = _run(frame, plan, task)
         parts: list[_Written] = outcome.results
         data = pa.concat_tables([NO_ENTRIES, *(part.data for part in parts), *_gathered(task, parts)])
@@ -87,9 +88,6 @@ def write_frame(plan: WritePlan, frame: DataFrame) -> NewFiles:
         if outcome.repeated:
             kept = [*data["file_name"].to_pylist(), *changelog["file_name"].to_pylist()]
             files.remove(plan.store, plan.schema, keep=[*kept, *(entry.file_name for entry in index)])
-    except BaseException:
-        files.remove(plan.store, plan.schema)
-        raise
 
     def abort() -> None:
         paths = [data_file_paths(plan.store, plan.schema, entries) for entries in (data, changelog)]
@@ -283,7 +281,7 @@ class _WriteTask:
     def write(self, parts: Iterable[pa.Table | pa.RecordBatchReader]) -> _Written:
         """Write rows: a stream of them, or tables with a column that tells their order."""
         writer = self._writer()
-        try:
+        with abort_unless_committed(writer.abort):
             if isinstance(writer, KeyedWriter):
                 owner = BucketOwner(self.store, self.schema, self.indexed) if self.is_dynamic else None
                 for part in parts:
@@ -297,9 +295,6 @@ class _WriteTask:
                 ordered = isinstance(part, pa.Table)
                 writer.write(part.drop_columns(ORDER) if ordered else part)
             return _Written(writer.finish(), NO_ENTRIES)
-        except BaseException:
-            writer.abort()
-            raise
 
     def _writer(self) -> KeyedWriter | AppendWriter:
         if not self.schema.primary_keys:
