@@ -276,7 +276,9 @@ def test_a_lost_index_is_rebuilt(lake: Lake) -> None:
     check_index(table)
     table.write(rows(range(5, 12), "b"))
     assert shown(table) == {(0, key): "a" if key < 5 else "b" for key in range(12)}
-    assert str(table.rebuild_index(dry_run=False)) == "indexes of 0 buckets written anew: 0 keys added, 0 removed"
+    assert (
+        str(table.rebuild_index(dry_run=False)) == "rewrote the hash index of 0 buckets: 0 keys added, 0 keys removed"
+    )
 
 
 def test_rebuilding_forgets_keys_that_are_gone(lake: Lake) -> None:

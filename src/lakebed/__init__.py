@@ -26,10 +26,25 @@ from lakebed.version import VERSION
 
 if TYPE_CHECKING:
     from lakebed import changes
+    from lakebed.chain.compact_chain import ChainCompaction, ChainPolicy
     from lakebed.datasource.foreach_batch import stream_to
-    from lakebed.format.snapshot import Snapshot
-    from lakebed.history import Compaction, CompactionPage, Difference, HistoryPage
+    from lakebed.format.printed import Dropped
+    from lakebed.format.schema.table_schema import TableSchema
+    from lakebed.format.snapshot import CommitKind, Snapshot
+    from lakebed.format.tag import Tag
+    from lakebed.format.types.data_types import Field
     from lakebed.lake import Lake, connect
+    from lakebed.metadata.history.compactions import Compaction, CompactionKind, CompactionPage
+    from lakebed.metadata.history.pages import HistoryPage
+    from lakebed.metadata.manifest_cache import CacheStatistics
+    from lakebed.metadata.references.removal import DoomedFile, Removal
+    from lakebed.operations.compact.compact_manifests import ManifestCompaction
+    from lakebed.operations.diff import Difference, SchemaDifference
+    from lakebed.operations.expire.expire_snapshots import Expiry
+    from lakebed.operations.fast_forward import FastForward
+    from lakebed.operations.repair.rebuild_index import IndexRebuild
+    from lakebed.operations.rollback import RollbackPlan
+    from lakebed.operations.verify.report import Problem, Repair, Report
     from lakebed.scan import Plan, Scan
     from lakebed.spark.session import prepare_workers
     from lakebed.system_tables import SystemTable
@@ -39,26 +54,46 @@ __version__ = VERSION
 
 __all__ = [
     "AlreadyExistsError",
+    "CacheStatistics",
+    "ChainCompaction",
+    "ChainPolicy",
     "CommitConflictError",
+    "CommitKind",
     "CommitOutcomeUnknownError",
     "Compaction",
+    "CompactionKind",
     "CompactionPage",
     "CorruptError",
     "DataError",
     "Difference",
+    "DoomedFile",
+    "Dropped",
+    "Expiry",
     "ExpressionError",
+    "FastForward",
+    "Field",
     "HistoryPage",
+    "IndexRebuild",
     "Lake",
     "LakebedError",
+    "ManifestCompaction",
     "NotFoundError",
     "OptionError",
     "Plan",
+    "Problem",
+    "Removal",
+    "Repair",
+    "Report",
+    "RollbackPlan",
     "Scan",
+    "SchemaDifference",
     "SchemaError",
     "Snapshot",
     "StorageError",
     "SystemTable",
     "Table",
+    "TableSchema",
+    "Tag",
     "UnsupportedError",
     "__version__",
     "changes",
@@ -68,16 +103,36 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "Compaction": "lakebed.history",
-    "CompactionPage": "lakebed.history",
-    "Difference": "lakebed.history",
-    "HistoryPage": "lakebed.history",
+    "CacheStatistics": "lakebed.metadata.manifest_cache",
+    "ChainCompaction": "lakebed.chain.compact_chain",
+    "ChainPolicy": "lakebed.chain.compact_chain",
+    "CommitKind": "lakebed.format.snapshot",
+    "Compaction": "lakebed.metadata.history.compactions",
+    "CompactionKind": "lakebed.metadata.history.compactions",
+    "CompactionPage": "lakebed.metadata.history.compactions",
+    "Difference": "lakebed.operations.diff",
+    "DoomedFile": "lakebed.metadata.references.removal",
+    "Dropped": "lakebed.format.printed",
+    "Expiry": "lakebed.operations.expire.expire_snapshots",
+    "FastForward": "lakebed.operations.fast_forward",
+    "Field": "lakebed.format.types.data_types",
+    "HistoryPage": "lakebed.metadata.history.pages",
+    "IndexRebuild": "lakebed.operations.repair.rebuild_index",
     "Lake": "lakebed.lake",
+    "ManifestCompaction": "lakebed.operations.compact.compact_manifests",
     "Plan": "lakebed.scan",
+    "Problem": "lakebed.operations.verify.report",
+    "Removal": "lakebed.metadata.references.removal",
+    "Repair": "lakebed.operations.verify.report",
+    "Report": "lakebed.operations.verify.report",
+    "RollbackPlan": "lakebed.operations.rollback",
     "Scan": "lakebed.scan",
+    "SchemaDifference": "lakebed.operations.diff",
     "Snapshot": "lakebed.format.snapshot",
     "SystemTable": "lakebed.system_tables",
     "Table": "lakebed.table",
+    "TableSchema": "lakebed.format.schema.table_schema",
+    "Tag": "lakebed.format.tag",
     "connect": "lakebed.lake",
     "prepare_workers": "lakebed.spark.session",
     "stream_to": "lakebed.datasource.foreach_batch",

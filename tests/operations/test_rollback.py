@@ -41,7 +41,7 @@ def test_back_to_a_snapshot(tmp_path: Path) -> None:
     target = store.snapshots.get(2)
     plan = rollback_to(store, snapshot=2)
     assert plan == RollbackPlan(target, (3, 4), ("t3",), (3, 4), recreates_snapshot=False, dry_run=False)
-    assert str(plan) == "to snapshot 2; snapshots 3, 4; tags t3; changelogs 3, 4 went"
+    assert str(plan) == "rolled back to snapshot 2: deleted 2 snapshots (3, 4), tag t3, 2 changelogs (3, 4)"
     assert live(store) == ["a", "b"]
     assert store.snapshots.ids() == [1, 2]
     assert [tag.name for tag in list_tags(store)] == ["t1", "t2"]
@@ -66,7 +66,7 @@ def test_a_dry_run_touches_nothing(tmp_path: Path) -> None:
     before = files_below(tmp_path)
     plan = rollback_to(store, snapshot=1, dry_run=True)
     assert (plan.snapshots, plan.tags, plan.dry_run) == ((2,), ("t",), True)
-    assert str(plan) == "to snapshot 1; snapshots 2; tags t would go"
+    assert str(plan) == "would roll back to snapshot 1: would delete snapshot 2, tag t"
     assert files_below(tmp_path) == before
     assert live(store) == ["a", "b"]
 
@@ -75,7 +75,7 @@ def test_to_where_it_is_already(tmp_path: Path) -> None:
     store = history(tmp_path, "a", "b")
     plan = rollback_to(store, snapshot=2)
     assert (plan.snapshots, plan.tags) == ((), ())
-    assert str(plan) == "to snapshot 2; nothing went"
+    assert str(plan) == "rolled back to snapshot 2: deleted nothing"
     assert live(store) == ["a", "b"]
 
 

@@ -13,6 +13,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from lakebed.errors import CorruptError, UnsupportedError
+from lakebed.format.human_text import count_text, time_text
+from lakebed.format.printed import Printed
 
 CURRENT_VERSION: Final = 3
 BATCH_IDENTIFIER: Final = 2**63 - 1
@@ -28,9 +30,24 @@ class CommitKind(StrEnum):
     ANALYZE = "ANALYZE"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """The state of a table after one commit."""
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Snapshot(Printed):
+    """The state of a table after one commit.
+
+    Attributes:
+        id: Its number; every commit to a branch counts one up.
+        schema_id: The schema that it was written with.
+        commit_user: Who committed.
+        commit_identifier: The number that the writer gave the commit.
+        commit_kind: APPEND, COMPACT, OVERWRITE or ANALYZE.
+        time_millis: When it was committed, in epoch milliseconds.
+        total_record_count: The number of rows in all its files, before rows of the same key are merged.
+        delta_record_count: How many of them the commit added, minus those it removed.
+        watermark: All rows with an event time up to here had arrived.
+        properties: What writers noted about the commit.
+
+    The other attributes name the files that belong to it, under the names that Paimon's specification gives them.
+    """
 
     id: int
     schema_id: int
@@ -56,6 +73,10 @@ class Snapshot:
     uuid: str | None = None
     writer_version: str | None = None
     version: int = CURRENT_VERSION
+
+    def __str__(self) -> str:
+        rows = f"{count_text(self.total_record_count, 'row')} in its files ({self.delta_record_count:+,})"
+        return f"snapshot {self.id}, {self.commit_kind} at {time_text(self.time_millis)}, {rows}"
 
 
 # Paimon's key, our attribute; in the order in which Paimon writes them.

@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from lakebed.errors import CorruptError
+from lakebed.format.printed import Printed
 from lakebed.format.snapshot import Snapshot, load_json_object, snapshot_from_dict, snapshot_to_dict
 
 _CREATE_TIME: Final = "tagCreateTime"
@@ -21,9 +22,16 @@ _TIME_RETAINED: Final = "tagTimeRetained"
 _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A name for a snapshot, which keeps what the snapshot needs. ``create_time`` is local time without a zone."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Tag(Printed):
+    """A name for a snapshot. The snapshot and its files are kept as long as the tag exists.
+
+    Attributes:
+        name: The name of the tag.
+        snapshot: The snapshot that it keeps.
+        create_time: When it was made, as local time without a zone; only known for tags with a retention.
+        time_retained: How long it is kept; ``None`` if it does not expire.
+    """
 
     name: str
     snapshot: Snapshot
@@ -32,13 +40,17 @@ class Tag:
 
     @property
     def expires_at(self) -> dt.datetime | None:
-        """When its time is up; ``None``: never."""
+        """When it expires, as local time; ``None`` if it does not."""
         if self.create_time is None or self.time_retained is None:
             return None
         try:
             return self.create_time + self.time_retained
         except OverflowError:
             return None
+
+    def __str__(self) -> str:
+        until = "" if self.expires_at is None else f", expires {self.expires_at.isoformat(' ', 'seconds')}"
+        return f"tag {self.name}: {self.snapshot}{until}"
 
 
 def tag_to_json(tag: Tag) -> str:

@@ -22,13 +22,27 @@ from typing import Final
 
 import pyarrow as pa
 
+from lakebed.format.human_text import count_text, size_text
+
 CACHE_BYTES: Final = 256 * 1024 * 1024
 DISK_BYTES: Final = 4 * 1024**3
 
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
-    """How a cache was used: found in memory, found on disk, decoded; and what it holds now."""
+    """How often the cache of decoded manifests was asked, and what it holds now.
+
+    Attributes:
+        hits: How many manifests were found in memory.
+        disk_hits: How many were found on disk.
+        misses: How many were read and decoded.
+        manifests: How many the cache holds now.
+        bytes: The memory that they take.
+
+    Example:
+        >>> print(CacheStatistics(hits=3, disk_hits=0, misses=1, manifests=1, bytes=2048))
+        4 manifests asked for, 75% known (3 in memory, 0 on disk); holds 1 manifest, 2.0 KiB
+    """
 
     hits: int
     disk_hits: int
@@ -40,8 +54,8 @@ class CacheStatistics:
         asked = self.hits + self.disk_hits + self.misses
         share = f"{(self.hits + self.disk_hits) / asked:.0%}" if asked else "none"
         return (
-            f"{asked:,} manifests asked for, {share} known ({self.hits:,} in memory, {self.disk_hits:,} on disk); "
-            f"{self.manifests:,} held in {self.bytes:,} bytes"
+            f"{count_text(asked, 'manifest')} asked for, {share} known ({self.hits:,} in memory, {self.disk_hits:,} on "
+            f"disk); holds {count_text(self.manifests, 'manifest')}, {size_text(self.bytes)}"
         )
 
 

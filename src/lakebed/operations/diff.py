@@ -15,6 +15,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakebed.format.human_text import count_text, size_text
+from lakebed.format.printed import Printed
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import Field, field_to_arrow
@@ -29,7 +31,14 @@ MAX_BYTES: Final = 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SchemaDifference:
-    """One thing that two schemas do not have alike; ``None``: it is not there at all."""
+    """One difference between two schemas.
+
+    Attributes:
+        what: What differs, such as ``column`` or ``option``.
+        name: Its name.
+        before: Its text before; ``None`` if it did not exist.
+        after: Its text after; ``None`` if it does not exist any more.
+    """
 
     what: str
     name: str
@@ -44,13 +53,21 @@ class SchemaDifference:
         return f"{self.what} {self.name}: {self.before} -> {self.after}"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+@dataclass(frozen=True, slots=True, repr=False)
+class Difference(Printed):
     """What differs from one snapshot to another.
 
-    ``files_added`` and ``files_removed`` are tables with a row per file. ``rows_added`` and ``rows_removed`` are samples:
-    ``None`` if nobody asked for rows, or if ``bytes_to_compare`` is more than was allowed. ``has_more_rows`` tells whether
-    there are more than shown.
+    Attributes:
+        before: The first snapshot.
+        after: The second snapshot.
+        schema: The differences of their schemas.
+        files_added: A row for each file that only the second has.
+        files_removed: A row for each file that only the first has.
+        bytes_to_compare: The size of these files.
+        rows_added: A sample of rows that only the second has; ``None`` if no rows were compared, because the call did
+            not ask for them or the files are larger than it allowed.
+        rows_removed: The same for rows that only the first has.
+        has_more_rows: Whether there are more rows than the samples show.
     """
 
     before: Snapshot
@@ -62,6 +79,22 @@ class Difference:
     rows_added: pa.Table | None
     rows_removed: pa.Table | None
     has_more_rows: bool
+
+    def __str__(self) -> str:
+        lines = [f"from snapshot {self.before.id} to snapshot {self.after.id}:"]
+        lines += [f"  {one}" for one in self.schema]
+        files = [
+            f"{count_text(len(table), 'file')} {verb} ({size_text(int(pc.sum(table['file_size_in_bytes']).as_py() or 0))})"
+            for table, verb in ((self.files_added, "added"), (self.files_removed, "removed"))
+        ]
+        lines.append(f"  {', '.join(files)}")
+        if self.rows_added is not None and self.rows_removed is not None:
+            more = " in the sample; there are more" if self.has_more_rows else ""
+            rows = (
+                f"{count_text(len(self.rows_added), 'row')} added, {count_text(len(self.rows_removed), 'row')} removed"
+            )
+            lines.append(f"  {rows}{more}")
+        return "\n".join(lines)
 
 
 def diff(

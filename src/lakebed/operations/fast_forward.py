@@ -22,11 +22,14 @@ removal.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from lakebed.errors import LakebedError, NotFoundError, OptionError, UnsupportedError
+from lakebed.format.human_text import ids_text, names_text
 from lakebed.format.paths import MAIN_BRANCH
+from lakebed.format.printed import Printed
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.changelogs import changelog_ids, remove_changelogs
@@ -35,9 +38,26 @@ from lakebed.metadata.store import TableStore
 _NONE: Final = 2**63
 
 
-@dataclass(frozen=True, slots=True)
-class FastForward:
-    """What a fast-forward took away from main and put there, or would."""
+@dataclass(frozen=True, slots=True, repr=False)
+class FastForward(Printed):
+    """What a fast-forward deleted from main and copied to it, or would in a dry run.
+
+    Attributes:
+        branch: The branch that main became equal to.
+        removed_snapshots: The ids of snapshots that were deleted from main.
+        removed_tags: The names of tags that were deleted from main.
+        removed_schemas: The ids of schemas that were deleted from main.
+        copied_snapshots: The ids of snapshots that were copied from the branch.
+        copied_tags: The names of tags that were copied from the branch.
+        copied_schemas: The ids of schemas that were copied from the branch.
+        dry_run: Whether nothing was changed.
+
+    Example:
+        >>> print(FastForward("dev", (3,), (), (), (3, 4, 5), ("v1",), (), dry_run=True))
+        would fast-forward to branch 'dev':
+          copy 3 snapshots (3 to 5), tag v1
+          delete snapshot 3
+    """
 
     branch: str
     removed_snapshots: tuple[int, ...]
@@ -47,6 +67,23 @@ class FastForward:
     copied_tags: tuple[str, ...]
     copied_schemas: tuple[int, ...]
     dry_run: bool
+
+    def __str__(self) -> str:
+        copied = _parts(self.copied_snapshots, self.copied_tags, self.copied_schemas)
+        removed = _parts(self.removed_snapshots, self.removed_tags, self.removed_schemas)
+        if not copied and not removed:
+            return f"branch {self.branch!r} holds nothing new"
+        copy, delete = ("copy", "delete") if self.dry_run else ("copied", "deleted")
+        lines = [f"{'would fast-forward' if self.dry_run else 'fast-forwarded'} to branch {self.branch!r}:"]
+        lines += [f"  {verb} {text}" for verb, text in ((copy, copied), (delete, removed)) if text]
+        return "\n".join(lines)
+
+
+def _parts(snapshots: Sequence[int], tags: Sequence[str], schemas: Sequence[int]) -> str:
+    parts = [ids_text(ids, one) for ids, one in ((snapshots, "snapshot"), (schemas, "schema")) if ids]
+    if tags:
+        parts.insert(1 if snapshots else 0, f"{'tag' if len(tags) == 1 else 'tags'} {names_text(tags)}")
+    return ", ".join(parts)
 
 
 def fast_forward(store: TableStore, name: str, *, dry_run: bool = False) -> FastForward:

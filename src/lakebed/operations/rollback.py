@@ -15,15 +15,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from lakebed.errors import LakebedError, NotFoundError, OptionError
+from lakebed.format.human_text import ids_text, names_text
+from lakebed.format.printed import Printed
 from lakebed.format.snapshot import Snapshot, snapshot_to_json
 from lakebed.metadata.changelogs import changelog_ids, remove_changelogs
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import get_tag
 
 
-@dataclass(frozen=True, slots=True)
-class RollbackPlan:
-    """What a rollback takes away, or would take away in a dry run."""
+@dataclass(frozen=True, slots=True, repr=False)
+class RollbackPlan(Printed):
+    """What a rollback deleted, or would delete in a dry run.
+
+    Attributes:
+        target: The snapshot that is the latest one afterwards.
+        snapshots: The ids of the newer snapshots that are deleted.
+        tags: The names of the tags on those snapshots.
+        changelogs: The ids of newer long-lived changelogs.
+        recreates_snapshot: Whether the snapshot has expired and is restored from its tag.
+        dry_run: Whether nothing was changed.
+    """
 
     target: Snapshot
     snapshots: tuple[int, ...]
@@ -33,17 +44,14 @@ class RollbackPlan:
     dry_run: bool
 
     def __str__(self) -> str:
-        verb = "would go" if self.dry_run else "went"
+        tags = f"{'tag' if len(self.tags) == 1 else 'tags'} {names_text(self.tags)}" if self.tags else ""
         gone = [
-            f"{what} {', '.join(map(str, names))}"
-            for what, names in (
-                ("snapshots", self.snapshots),
-                ("tags", self.tags),
-                ("changelogs", self.changelogs),
-            )
-            if names
+            ids_text(self.snapshots, "snapshot") if self.snapshots else "",
+            tags,
+            ids_text(self.changelogs, "changelog") if self.changelogs else "",
         ]
-        return f"to snapshot {self.target.id}; {'; '.join(gone) or 'nothing'} {verb}"
+        roll_back, delete = ("would roll back", "would delete") if self.dry_run else ("rolled back", "deleted")
+        return f"{roll_back} to snapshot {self.target.id}: {delete} {', '.join(filter(None, gone)) or 'nothing'}"
 
 
 def rollback_to(

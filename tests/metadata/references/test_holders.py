@@ -214,6 +214,16 @@ def test_a_removal_adds_up() -> None:
     assert (removal.count, removal.bytes) == (3, 12)
     assert removal.by_kind() == {"data": (2, 7), "manifest": (1, 5)}
     lines = str(removal).splitlines()
-    assert lines[0] == "3 files, 12 bytes would be removed"
-    assert [line.split() for line in lines[1:]] == [["data", "2", "7", "bytes"], ["manifest", "1", "5", "bytes"]]
-    assert "bytes removed" in str(Removal(files, dry_run=False))
+    assert lines[0] == "would delete 3 files, 12 B:"
+    assert lines[1:3] == ["  data      2 files  7 B", "  manifest   1 file  5 B"]
+    assert lines[3:] == ["first files:", "  a (3 B)", "  b (4 B)", "  c (5 B)"]
+    assert str(Removal(files, dry_run=False)).startswith("deleted 3 files, 12 B:")
+    assert repr(removal) == "<Removal: would delete 3 files, 12 B>"
+
+
+def test_a_removal_of_many_files_prints_the_first_few() -> None:
+    removal = Removal(tuple(DoomedFile(f"f{number}", -1, "data") for number in range(42)), dry_run=True)
+    lines = str(removal).splitlines()
+    assert lines[0] == "would delete 42 files, 0 B:"
+    assert lines[-6:] == ["  f0", "  f1", "  f2", "  f3", "  f4", "  ... and 37 more files"]
+    assert str(Removal((), dry_run=False)) == "deleted no files"

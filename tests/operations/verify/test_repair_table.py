@@ -175,7 +175,7 @@ def test_a_report_reads_like_one(lake: lakebed.Lake) -> None:
     first, second, *_ = text.splitlines()
     assert first == "db.a: DAMAGED, 1 error, 1 notice"
     assert second.startswith(
-        "looked at the structure of 1 branch, 4 snapshots, 0 tags, 4 manifests, 4 data files, 8 rows,"
+        "checked the structure of 1 branch, 4 snapshots, 0 tags, 4 manifests, 4 data files, 8 rows,"
     )
     assert "ERROR   missing-data-file" in text
     assert "INFO    stale-hint" in text

@@ -20,6 +20,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakebed.errors import CorruptError, SchemaError, UnsupportedError, unknown_name
+from lakebed.format.human_text import count_text, table_lines
+from lakebed.format.printed import Printed
 from lakebed.format.row_kind import KIND_COLUMN, KIND_TEXT_COLUMN
 from lakebed.format.snapshot import load_json_object
 from lakebed.format.types.data_types import (
@@ -44,9 +46,21 @@ KEY_PREFIX: Final = "_KEY_"
 _REQUIRED: Final = ("id", "fields", "highestFieldId", "partitionKeys", "primaryKeys", "options")
 
 
-@dataclass(frozen=True, kw_only=True)
-class TableSchema:
-    """The columns, keys and options of a table from one ALTER to the next. Never change ``options`` in place."""
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TableSchema(Printed):
+    """The columns, keys and options of a table from one ALTER to the next. Never change ``options`` in place.
+
+    Attributes:
+        id: Its number; every change of the schema counts one up.
+        fields: The columns.
+        highest_field_id: The largest id that a column ever had.
+        partition_keys: The names of the partition columns.
+        primary_keys: The names of the columns of the primary key.
+        options: The options that the table stores.
+        comment: The comment of the table.
+        time_millis: When the schema was made, in epoch milliseconds.
+        version: The version of the file format.
+    """
 
     id: int
     fields: tuple[Field, ...]
@@ -57,6 +71,16 @@ class TableSchema:
     comment: str | None = None
     time_millis: int = 0
     version: int = CURRENT_VERSION
+
+    def __str__(self) -> str:
+        lines = [f"schema {self.id}, {count_text(len(self.fields), 'column')}:"]
+        lines += [f"  {line}" for line in table_lines([[column.name, str(column.type)] for column in self.fields])]
+        if self.partition_keys:
+            lines.append(f"partitioned by {', '.join(self.partition_keys)}")
+        if self.primary_keys:
+            lines.append(f"primary key {', '.join(self.primary_keys)}")
+        lines += [f"option {key} = {value}" for key, value in sorted(self.options.items())]
+        return "\n".join(lines)
 
     @classmethod
     def from_json(cls, text: str | bytes, *, where: str) -> TableSchema:

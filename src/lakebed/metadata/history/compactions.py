@@ -20,7 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import NotFoundError
+from lakebed.format.human_text import count_text, size_text, time_text
 from lakebed.format.manifest.manifest import ADD
+from lakebed.format.printed import Printed, page_text
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.history.pages import HistoryPage, Source, find_page
@@ -51,11 +53,24 @@ class CompactionKind(StrEnum):
     MANIFESTS = "MANIFESTS"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compaction:
-    """One compaction. ``partitions`` and ``buckets`` are how many it touched; rows are those of files, before merging.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Compaction(Printed):
+    """One compaction.
 
-    ``from_facts`` tells whether the snapshot itself says all this, or its delta manifests had to be opened.
+    Attributes:
+        snapshot: The snapshot that it committed.
+        kind: ``FULL``, ``MINOR`` or ``MANIFESTS``.
+        started_millis: When it began, in epoch milliseconds.
+        finished_millis: When it committed, in epoch milliseconds.
+        input_files: How many files it replaced.
+        input_bytes: Their size.
+        input_rows: Their rows, before merging.
+        output_files: How many files it wrote.
+        output_bytes: Their size.
+        output_rows: Their rows.
+        partitions: How many partitions it touched.
+        buckets: How many buckets it touched.
+        from_facts: Whether the snapshot's properties tell all this; else its delta manifests were read.
     """
 
     snapshot: Snapshot
@@ -77,10 +92,26 @@ class Compaction:
         """How long it took; never negative, whatever the clocks said."""
         return self.finished_millis - self.started_millis
 
+    def __str__(self) -> str:
+        before, after = (
+            f"{count_text(files, 'file')} ({size_text(size)})"
+            for files, size in ((self.input_files, self.input_bytes), (self.output_files, self.output_bytes))
+        )
+        took = f"{self.duration_millis / 1000:,.1f} s"
+        return f"{self.kind} compaction, snapshot {self.snapshot.id}: {before} to {after} in {took}"
 
-@dataclass(frozen=True, slots=True)
-class CompactionPage:
-    """Some compactions of a branch, newest first; the rest as in :class:`lakebed.HistoryPage`."""
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CompactionPage(Printed):
+    """One page of the compactions of a branch, newest first. Iterate over it to get the compactions.
+
+    Attributes:
+        compactions: The compactions on this page.
+        next_cursor: As in :class:`lakebed.HistoryPage`.
+        total: As in :class:`lakebed.HistoryPage`.
+        scanned: As in :class:`lakebed.HistoryPage`.
+        source: As in :class:`lakebed.HistoryPage`.
+    """
 
     compactions: tuple[Compaction, ...]
     next_cursor: str | None
@@ -93,6 +124,21 @@ class CompactionPage:
 
     def __len__(self) -> int:
         return len(self.compactions)
+
+    def __str__(self) -> str:
+        rows = [
+            [
+                str(one.snapshot.id),
+                str(one.kind),
+                time_text(one.finished_millis),
+                f"{one.input_files:,} -> {one.output_files:,}",
+                f"{size_text(one.input_bytes)} -> {size_text(one.output_bytes)}",
+                f"{one.duration_millis / 1000:,.1f} s",
+            ]
+            for one in self.compactions
+        ]
+        head = ["id", "kind", "time", "files", "size", "took"]
+        return page_text("compaction", head, rows, total=self.total, has_more=self.next_cursor is not None)
 
 
 # ---------------------------------------------------------------------------------------------------------- writing

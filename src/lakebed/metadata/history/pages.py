@@ -40,6 +40,8 @@ from lakebed.format.history_index import (
     last_by_id,
     quoted,
 )
+from lakebed.format.human_text import time_text
+from lakebed.format.printed import Printed, page_text
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.times import moment_millis
 from lakebed.metadata.history.history_index import I64, HistoryIndex, index_of
@@ -63,14 +65,17 @@ class Source(StrEnum):
     SCAN = "scan"
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPage:
-    """Some snapshots of a branch, newest first.
+@dataclass(frozen=True, slots=True, repr=False)
+class HistoryPage(Printed):
+    """One page of the snapshots of a branch, newest first. Iterate over it to get the snapshots.
 
-    ``next_cursor`` asks for the next page, ``None`` if there is none. ``total`` counts all snapshots that were asked for,
-    on this page or not; ``None`` where that would take reading more of them. ``scanned`` is the number of snapshot files
-    that were opened; ``source`` tells how the page was found: by the names of snapshots alone (``listing``), by the index, or
-    by opening snapshots that the index does not know (``scan``).
+    Attributes:
+        snapshots: The snapshots on this page.
+        next_cursor: Pass it as ``cursor=`` to get the next page; ``None`` if this is the last one.
+        total: The number of matching snapshots on all pages; ``None`` if counting them takes reading more files.
+        scanned: The number of snapshot files that were opened.
+        source: How the page was found: by the names of the snapshot files (``listing``), by the index (``index``), or by
+            opening snapshots that the index does not know (``scan``).
     """
 
     snapshots: tuple[Snapshot, ...]
@@ -84,6 +89,14 @@ class HistoryPage:
 
     def __len__(self) -> int:
         return len(self.snapshots)
+
+    def __str__(self) -> str:
+        rows = [
+            [str(one.id), one.commit_kind, time_text(one.time_millis), f"{one.delta_record_count:+,}", one.commit_user]
+            for one in self.snapshots
+        ]
+        head = ["id", "kind", "time", "rows", "user"]
+        return page_text("snapshot", head, rows, total=self.total, has_more=self.next_cursor is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
-"""What a clean-up takes away: files with their size and kind, and the act of deleting them.
+"""The files that a clean-up deletes, with their size and kind, and the function that deletes them.
 
-Expiry, tag deletion, rollback and orphan removal all end in the same value, a :class:`Removal`: the exact files that
-went, or that would go if this was a dry run.
+Expiry, dropping a tag, rollback and orphan removal all return the same value, a :class:`Removal`: the exact files that
+were deleted, or would be deleted in a dry run.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from itertools import pairwise
 from typing import Final
 
 from lakebed.errors import StorageError
+from lakebed.format.human_text import count_text, list_lines, size_text, table_lines
+from lakebed.format.printed import Printed
 from lakebed.storage import Storage
 
 KINDS: Final = (
@@ -29,10 +31,10 @@ KINDS: Final = (
     "temporary",
     "unfinished branch",
 )
-"""Every kind of file that a clean-up takes away, in the order in which they go."""
+"""Every kind of file that a clean-up deletes, in the order in which it deletes them."""
 
 UNFINISHED_BRANCH: Final = "unfinished branch"
-"""The one kind that is a folder: what a branch left that was killed while it was made or dropped."""
+"""The one kind that is a folder: a branch whose creation or deletion was interrupted."""
 
 _THREADS: Final = 8
 _BATCH: Final = 64
@@ -40,35 +42,58 @@ _BATCH: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class DoomedFile:
-    """One file that a clean-up takes away; ``size`` in bytes, -1 while nobody looked."""
+    """One file that a call deletes.
+
+    Attributes:
+        path: Where it is.
+        size: Its size in bytes; -1 if it is not known.
+        kind: What it is, one of :data:`KINDS`.
+    """
 
     path: str
     size: int
     kind: str
 
+    def __str__(self) -> str:
+        return self.path if self.size < 0 else f"{self.path} ({size_text(self.size)})"
 
-@dataclass(frozen=True, slots=True)
-class Removal:
-    """The files that went, or that would go in a dry run."""
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Removal(Printed):
+    """The files that a call deleted, or would delete in a dry run.
+
+    Attributes:
+        files: The files, in the order in which they are deleted.
+        dry_run: Whether nothing was deleted.
+
+    Example:
+        >>> print(Removal((DoomedFile("t/a", 3, "data"), DoomedFile("t/b", 2048, "data")), dry_run=True))
+        would delete 2 files, 2.0 KiB:
+          data  2 files  2.0 KiB
+        first files:
+          t/a (3 B)
+          t/b (2.0 KiB)
+    """
 
     files: tuple[DoomedFile, ...]
     dry_run: bool
 
     @property
     def count(self) -> int:
-        """How many files."""
+        """The number of files."""
         return len(self.files)
 
     @property
     def bytes(self) -> int:
-        """How much space they take."""
+        """The space that they take; files of unknown size count as empty."""
         return sum(max(file.size, 0) for file in self.files)
 
     def by_kind(self) -> dict[str, tuple[int, int]]:
-        """Count and bytes of each kind of file.
+        """Returns the count and the bytes of each kind of file.
 
-        >>> Removal((DoomedFile("a", 3, "data"), DoomedFile("b", 4, "data")), dry_run=True).by_kind()
-        {'data': (2, 7)}
+        Example:
+            >>> Removal((DoomedFile("a", 3, "data"), DoomedFile("b", 4, "data")), dry_run=True).by_kind()
+            {'data': (2, 7)}
         """
         totals: dict[str, tuple[int, int]] = {}
         for file in self.files:
@@ -77,9 +102,22 @@ class Removal:
         return totals
 
     def __str__(self) -> str:
-        verb = "would be removed" if self.dry_run else "removed"
-        kinds = [f"  {kind:<20}{count:>10,} {size:>18,} bytes" for kind, (count, size) in self.by_kind().items()]
-        return "\n".join([f"{self.count:,} files, {self.bytes:,} bytes {verb}", *kinds])
+        head = f"{'would delete' if self.dry_run else 'deleted'} {self.summary}{':' * bool(self.files)}"
+        return "\n".join([head, *self.details])
+
+    @property
+    def summary(self) -> str:
+        """The number of files and their size in a few words."""
+        return f"{count_text(self.count, 'file')}, {size_text(self.bytes)}" if self.files else "no files"
+
+    @property
+    def details(self) -> list[str]:
+        """Lines that show the kinds of files and the first paths."""
+        if not self.files:
+            return []
+        kinds = [[kind, count_text(count, "file"), size_text(size)] for kind, (count, size) in self.by_kind().items()]
+        lines = [f"  {line}" for line in table_lines(kinds, right=[1, 2])]
+        return [*lines, "first files:", *list_lines([str(file) for file in self.files], "file")]
 
 
 def delete_files(storage: Storage, files: Sequence[DoomedFile]) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from lakebed.format.human_text import count_text, size_text
 from lakebed.format.manifest.manifest import ManifestMeta
+from lakebed.format.printed import Printed
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit.commit import Change, Commit, commit, commits_since_merge, manifest_writer
 from lakebed.metadata.commit.manifest_merge import Merged, MergePolicy, merge_all, merge_tail
@@ -20,7 +22,13 @@ from lakebed.options import TableOptions
 
 @dataclass(frozen=True, slots=True)
 class ManifestShape:
-    """How many manifests a snapshot has, what they hold, and how large they are."""
+    """The manifests of a snapshot in numbers.
+
+    Attributes:
+        manifests: How many there are.
+        entries: How many entries they have together.
+        bytes: Their size together.
+    """
 
     manifests: int
     entries: int
@@ -32,12 +40,28 @@ class ManifestShape:
         return ManifestShape(len(metas), entries, sum(meta.file_size for meta in metas))
 
     def __str__(self) -> str:
-        return f"{self.manifests:,} manifests with {self.entries:,} entries in {self.bytes:,} bytes"
+        entries = count_text(self.entries, "entry", "entries")
+        return f"{count_text(self.manifests, 'manifest')} ({entries}, {size_text(self.bytes)})"
 
 
-@dataclass(frozen=True, slots=True)
-class ManifestCompaction:
-    """What a compaction of manifests did, or with ``dry_run`` would do; ``snapshot`` is ``None`` if it made none."""
+@dataclass(frozen=True, slots=True, repr=False)
+class ManifestCompaction(Printed):
+    """What a compaction of manifests did, or would do in a dry run.
+
+    Attributes:
+        before: The manifests before.
+        after: The manifests after.
+        rewritten: How many manifests it replaced; 0 if there was nothing to do.
+        cancelled: How many pairs of ADD and DELETE entries it left out.
+        snapshot: The new snapshot; ``None`` if it made none.
+        dry_run: Whether nothing was written.
+
+    Example:
+        >>> shapes = ManifestShape(12, 340, 48_000), ManifestShape(1, 300, 9_000)
+        >>> print(ManifestCompaction(*shapes, rewritten=12, cancelled=20, snapshot=None, dry_run=True))
+        would rewrite 12 manifests (340 entries, 46.9 KiB) to 1 manifest (300 entries, 8.8 KiB)
+        20 pairs of ADD and DELETE entries cancel out
+    """
 
     before: ManifestShape
     after: ManifestShape
@@ -48,9 +72,12 @@ class ManifestCompaction:
 
     def __str__(self) -> str:
         if not self.rewritten:
-            return f"nothing to do: {self.before}"
-        verb = "would make" if self.dry_run else "made"
-        return f"{verb} {self.after} of {self.before}; {self.cancelled:,} pairs of ADD and DELETE cancelled"
+            return f"nothing to rewrite: {self.before}"
+        lines = [f"{'would rewrite' if self.dry_run else 'rewrote'} {self.before} to {self.after}"]
+        if self.cancelled:
+            cancel = "cancels" if self.cancelled == 1 else "cancel"
+            lines.append(f"{count_text(self.cancelled, 'pair')} of ADD and DELETE entries {cancel} out")
+        return "\n".join(lines)
 
 
 def compact_manifests(store: TableStore, *, dry_run: bool = False, only_due: bool = False) -> ManifestCompaction:

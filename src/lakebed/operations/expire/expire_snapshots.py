@@ -26,7 +26,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from lakebed.errors import NotFoundError, OptionError, StorageError
+from lakebed.format.human_text import ids_text
 from lakebed.format.paths import SNAPSHOT_PREFIX, id_of
+from lakebed.format.printed import Printed
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.times import moment_millis
 from lakebed.metadata.changelogs import keep_changelogs, remove_changelogs
@@ -58,14 +60,37 @@ class Retention:
     max_deletes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Expiry:
-    """The snapshots that went, and the files; or that would go, in a dry run. ``changelogs`` are long-lived ones that went."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Expiry(Printed):
+    """The snapshots and files that an expiry deleted, or would delete in a dry run.
+
+    Attributes:
+        snapshots: The ids of the snapshots.
+        removal: The files.
+        dry_run: Whether nothing was deleted.
+        changelogs: The ids of long-lived changelogs that were deleted.
+
+    Example:
+        >>> print(Expiry((1, 2, 3), Removal((), dry_run=True), dry_run=True))
+        would expire 3 snapshots (1 to 3) and delete no files
+        >>> Expiry((), Removal((), dry_run=False), dry_run=False)
+        <Expiry: nothing to expire>
+    """
 
     snapshots: tuple[int, ...]
     removal: Removal
     dry_run: bool
     changelogs: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        gone = [
+            ids_text(ids, one) for ids, one in ((self.snapshots, "snapshot"), (self.changelogs, "changelog")) if ids
+        ]
+        if not gone and not self.removal.files:
+            return "nothing to expire"
+        expire, delete = ("would expire", "delete") if self.dry_run else ("expired", "deleted")
+        head = f"{expire} {', '.join(gone) or 'no snapshots'} and {delete} {self.removal.summary}{':' * bool(self.removal.files)}"
+        return "\n".join([head, *self.removal.details])
 
 
 def retention(

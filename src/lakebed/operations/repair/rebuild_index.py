@@ -21,8 +21,10 @@ from lakebed.buckets.known_hashes import Hashes
 from lakebed.buckets.placement import key_hashes
 from lakebed.errors import CorruptError, LakebedError, UnsupportedError
 from lakebed.format.hash_index import ascending
+from lakebed.format.human_text import count_text
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import DELETE
+from lakebed.format.printed import Printed
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, commit
@@ -39,7 +41,14 @@ _READERS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class RebuiltBucket:
-    """One bucket whose index is not what its files say: how many keys it lacked, and how many are no longer there."""
+    """One bucket whose index differed from its data files.
+
+    Attributes:
+        partition: The encoded partition.
+        bucket: The number of the bucket.
+        added: How many keys the index lacked.
+        removed: How many keys of the index are in no data file.
+    """
 
     partition: bytes
     bucket: int
@@ -47,18 +56,29 @@ class RebuiltBucket:
     removed: int
 
 
-@dataclass(frozen=True, slots=True)
-class IndexRebuild:
-    """What rebuilding changed, or would change in a dry run; the snapshot that did it, if there was something to do."""
+@dataclass(frozen=True, slots=True, repr=False)
+class IndexRebuild(Printed):
+    """What rebuilding the hash index changed, or would change in a dry run.
+
+    Attributes:
+        buckets: The buckets whose index differed.
+        dry_run: Whether nothing was written.
+        snapshot: The new snapshot; ``None`` if nothing was written.
+
+    Example:
+        >>> print(IndexRebuild((RebuiltBucket(b"", 0, added=1, removed=2),), dry_run=True))
+        would rewrite the hash index of 1 bucket: 1 key added, 2 keys removed
+    """
 
     buckets: tuple[RebuiltBucket, ...]
     dry_run: bool
     snapshot: Snapshot | None = None
 
     def __str__(self) -> str:
-        verb = "would be written" if self.dry_run else "written"
+        verb = "would rewrite" if self.dry_run else "rewrote"
         added, removed = (sum(getattr(one, name) for one in self.buckets) for name in ("added", "removed"))
-        return f"indexes of {len(self.buckets)} buckets {verb} anew: {added:,} keys added, {removed:,} removed"
+        buckets = count_text(len(self.buckets), "bucket")
+        return f"{verb} the hash index of {buckets}: {count_text(added, 'key')} added, {count_text(removed, 'key')} removed"
 
 
 def rebuild_index(store: TableStore, *, dry_run: bool = True) -> IndexRebuild:

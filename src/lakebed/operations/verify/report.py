@@ -12,6 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
+from lakebed.format.human_text import count_text, size_text
+from lakebed.format.printed import Printed
+
 Severity: TypeAlias = Literal["error", "warning", "info"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
 
@@ -20,7 +23,15 @@ _EXAMPLES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong."""
+    """One thing that is wrong.
+
+    Attributes:
+        severity: ``error``, ``warning`` or ``info``.
+        code: A short code that does not change between versions.
+        what: What is wrong.
+        where: Which snapshots or files it concerns.
+        advice: What to do.
+    """
 
     severity: Severity
     code: str
@@ -34,7 +45,16 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One step of a repair: ``action`` is ``write`` or ``delete``, ``what`` says why; ``done`` once it was carried out."""
+    """One step of a repair.
+
+    Attributes:
+        what: Why it is needed.
+        path: The file that it changes.
+        action: ``write`` or ``delete``.
+        content: The bytes to write.
+        size: The size of the file.
+        done: Whether the step was carried out.
+    """
 
     what: str
     path: str
@@ -49,7 +69,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class LookedAt:
-    """How much was looked at; ``data_files``, ``bytes`` and ``rows`` are of all snapshots, each file once."""
+    """How much verify checked. ``data_files``, ``bytes`` and ``rows`` count every file of all snapshots once."""
 
     branches: int = 0
     snapshots: int = 0
@@ -62,18 +82,35 @@ class LookedAt:
     def __str__(self) -> str:
         counts = (
             (self.branches, "branch", "branches"),
-            (self.snapshots, "snapshot", "snapshots"),
-            (self.tags, "tag", "tags"),
-            (self.manifests, "manifest", "manifests"),
-            (self.data_files, "data file", "data files"),
+            (self.snapshots, "snapshot", None),
+            (self.tags, "tag", None),
+            (self.manifests, "manifest", None),
+            (self.data_files, "data file", None),
+            (self.rows, "row", None),
         )
-        parts = [f"{count:,} {one if count == 1 else many}" for count, one, many in counts]
-        return ", ".join([*parts, f"{self.rows:,} rows", f"{self.bytes:,} bytes"])
+        return ", ".join([*(count_text(*count) for count in counts), size_text(self.bytes)])
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """The outcome of verify. ``ok`` is true where there is no error; warnings and infos do not change that."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Report(Printed):
+    """The outcome of verify.
+
+    Attributes:
+        table: The name of the table.
+        problems: What is wrong, errors first.
+        looked_at: How much was checked.
+        deep: Whether rows were read as well.
+        repairs: What a repair would do, or did.
+        notes: What was not checked, and why.
+
+    Example:
+        >>> report = Report("db.t", (), LookedAt(branches=1, snapshots=2, data_files=1, bytes=2048, rows=9))
+        >>> report.ok
+        True
+        >>> print(report)
+        db.t: sound, no problems
+        checked the structure of 1 branch, 2 snapshots, 0 tags, 0 manifests, 1 data file, 9 rows, 2.0 KiB
+    """
 
     table: str
     problems: tuple[Problem, ...]
@@ -84,28 +121,31 @@ class Report:
 
     @property
     def ok(self) -> bool:
+        """Whether there is no error; warnings and notices do not change that."""
         return not self.errors
 
     @property
     def errors(self) -> tuple[Problem, ...]:
+        """The problems that lose or damage rows."""
         return self.of("error")
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
+        """The problems that lose nothing but need attention."""
         return self.of("warning")
 
     def of(self, severity: Severity) -> tuple[Problem, ...]:
-        """The problems of one severity."""
+        """Returns the problems of one severity."""
         return tuple(problem for problem in self.problems if problem.severity == severity)
 
     def with_problems(self, more: Iterable[Problem]) -> Report:
-        """The same report with what somebody else found, the worst first."""
+        """Returns the same report with more problems, the worst first."""
         found = sorted((*self.problems, *more), key=lambda problem: SEVERITIES.index(problem.severity))
         return replace(self, problems=tuple(found))
 
     def __str__(self) -> str:
         depth = "structure and rows" if self.deep else "structure"
-        lines = [f"{self.table}: {self.verdict}", f"looked at the {depth} of {self.looked_at}"]
+        lines = [f"{self.table}: {self.verdict}", f"checked the {depth} of {self.looked_at}"]
         lines += [f"note: {note}" for note in self.notes]
         for problem in self.problems:
             lines += ["", str(problem)]
@@ -118,7 +158,7 @@ class Report:
         """The outcome in a few words."""
         counts = Counter(problem.severity for problem in self.problems)
         words = {"error": "error", "warning": "warning", "info": "notice"}
-        found = [f"{counts[kind]} {words[kind]}{'s' * (counts[kind] > 1)}" for kind in SEVERITIES if counts[kind]]
+        found = [count_text(counts[kind], words[kind]) for kind in SEVERITIES if counts[kind]]
         return f"{'sound' if self.ok else 'DAMAGED'}, {', '.join(found) or 'no problems'}"
 
 
