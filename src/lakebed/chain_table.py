@@ -15,7 +15,6 @@ from lakebed.chain.reading.branch_versions import Moment
 from lakebed.chain.reading.plan_views import View
 from lakebed.chain.reading.read_chain import read_views
 from lakebed.chain.staleness import ChainState
-from lakebed.engine import IN_PROCESS, Engine
 from lakebed.errors import OptionError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.paths import MAIN_BRANCH
@@ -26,6 +25,7 @@ from lakebed.operations.after_commit import after_commit
 from lakebed.operations.overwrite import partition_predicate
 from lakebed.options import normalise
 from lakebed.rows.where import parse_where
+from lakebed.spark.choose_engine import engine_on
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +66,7 @@ class Chained:
         node = _condition(schema, partition, where)
         asked = Asked(node, None if policy is None else ChainPolicy.of(policy), overwrite)
         session = spark or self._spark
-        done = compact_chain(chain, asked, _reader(chain, session), dry_run=dry_run, engine=_engine(session))
+        done = compact_chain(chain, asked, _reader(chain, session), dry_run=dry_run, engine=engine_on(session))
         if done.built and not dry_run:
             after_commit(chain.full, lambda _: None)
         return done
@@ -154,11 +154,3 @@ def _reader(chain: ChainTable, spark: SparkSession | None) -> Callable[[ChainSta
         return to_spark(spark, (part,))
 
     return read
-
-
-def _engine(spark: SparkSession | None) -> Engine:
-    if spark is None:
-        return IN_PROCESS
-    from lakebed.spark.spark_engine import OnSpark  # noqa: PLC0415 - Spark is optional
-
-    return OnSpark(spark)

@@ -17,7 +17,6 @@ from lakebed.chain.expire_chain import expire_old_partitions
 from lakebed.chain.layout import Role, branch_names, role_of
 from lakebed.chain.write_rules import BranchRules
 from lakebed.chain_table import Chained
-from lakebed.engine import IN_PROCESS, Engine
 from lakebed.errors import (
     OptionError,
     SchemaError,
@@ -37,7 +36,7 @@ from lakebed.metadata.store import TableStore
 from lakebed.operations.after_commit import after_commit
 from lakebed.operations.analyze import analyze, columns_to_analyze
 from lakebed.operations.compact.compact_append import compact_append_table
-from lakebed.operations.compact.compact_keyed import compact as compact_table
+from lakebed.operations.compact.compact_keyed import compact_keyed_table
 from lakebed.operations.delete import check_removes, delete_from_append_table, delete_from_keyed_table
 from lakebed.operations.overwrite import drop as drop_rows
 from lakebed.operations.overwrite import overwrite as overwrite_rows
@@ -52,7 +51,7 @@ from lakebed.rows.merge_engines.merge_rows import MergeSpec
 from lakebed.rows.sort_order import SortOrder
 from lakebed.rows.where import parse_where
 from lakebed.scan import Scan, check_has_changes, scan_at, version_of_options
-from lakebed.spark.session import is_spark_frame
+from lakebed.spark.choose_engine import engine_for, engine_on
 from lakebed.table_checks import check_buckets, check_keyed, check_new_keyed
 
 if TYPE_CHECKING:
@@ -204,7 +203,7 @@ class Table(History, Maintenance, Chained):
         """
         schema = self._checked_schema(writing=True)
         who = Identity.of(schema, commit_user, commit_identifier)
-        run = partial(write_rows, self._store, data, row_kind=row_kind, who=who, engine=_engine_for(data))
+        run = partial(write_rows, self._store, data, row_kind=row_kind, who=who, engine=engine_for(data))
         return self._by_the_rules(lambda guard: run(guard=guard))
 
     def overwrite(
@@ -224,7 +223,7 @@ class Table(History, Maintenance, Chained):
         ``commit_user`` and ``commit_identifier`` a repeated call with the same two commits once.
         """
         schema = self._checked_schema(writing=True)
-        who, engine = Identity.of(schema, commit_user, commit_identifier), _engine_for(data)
+        who, engine = Identity.of(schema, commit_user, commit_identifier), engine_for(data)
         run = partial(overwrite_rows, self._store, data, partition, who, dynamic=dynamic, engine=engine)
         return self._by_the_rules(lambda guard: run(guard=guard))
 
@@ -255,7 +254,7 @@ class Table(History, Maintenance, Chained):
                 f"table {self.name} is read together with another branch; change each by its own name"
             )
         entries = scan.parts[0].result.entries
-        who, engine = Identity.of(schema), _engine_for(data)
+        who, engine = Identity.of(schema), engine_for(data)
         made = rewrite_files(self._store, scan.snapshot, entries, data, who, operation=operation, engine=engine)
         return self._tidied(made)
 
@@ -311,8 +310,8 @@ class Table(History, Maintenance, Chained):
         schema = self._checked_schema(writing=True)
         node = None if where is None else parse_where(where, schema.partition_fields)
         order = SortOrder.of(schema, strategy, order_by, where=f"table {self.name}") if order_by else None
-        run = compact_table if schema.primary_keys else partial(compact_append_table, order=order)
-        engine = _engine_of(spark or self._spark)
+        run = compact_keyed_table if schema.primary_keys else partial(compact_append_table, order=order)
+        engine = engine_on(spark or self._spark)
         return self._tidied(run(self._store, full=full, where=node, report=report, engine=engine))
 
     def analyze(
@@ -364,7 +363,7 @@ class Table(History, Maintenance, Chained):
             from lakebed.spark.read.read_frame import to_spark  # noqa: PLC0415 - Spark is optional
 
             rows = to_spark(session, [own])
-        run = partial(rescale, self._store, latest, rows, wanted, Identity.of(schema), engine=_engine_of(session))
+        run = partial(rescale, self._store, latest, rows, wanted, Identity.of(schema), engine=engine_on(session))
         return self._by_the_rules(lambda guard: run(guard=guard), same_rows=True)
 
     # ----------------------------------------------------------------------------------------------- changing
@@ -435,19 +434,6 @@ class Table(History, Maintenance, Chained):
         check_existing(schema.options, where=f"table {self.name}", writing=writing)
         check_keyed(schema, f"table {self.name}")
         return schema
-
-
-def _engine_for(data: Any) -> Engine:
-    """Where data is written: the rows of a Spark DataFrame on Spark, all others in this process."""
-    return _engine_of(data.sparkSession) if is_spark_frame(data) else IN_PROCESS
-
-
-def _engine_of(spark: SparkSession | None) -> Engine:
-    if spark is None:
-        return IN_PROCESS
-    from lakebed.spark.spark_engine import OnSpark  # noqa: PLC0415 - Spark is optional
-
-    return OnSpark(spark)
 
 
 def _checked(change: object) -> SchemaChange:

@@ -13,7 +13,7 @@ from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import overwrite
 from lakebed.operations.write import Identity, write
-from lakebed.spark.spark_engine import engine_for
+from lakebed.spark.choose_engine import engine_for
 from lakebed.table import Table
 
 

@@ -17,7 +17,7 @@ from lakebed.metadata.plan.file_scan import ScanMode, ScanRequest, scan
 from lakebed.metadata.plan.interval import find_interval
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compact_keyed as compact_operation
-from lakebed.operations.compact.compact_keyed import compact
+from lakebed.operations.compact.compact_keyed import compact_keyed_table
 from lakebed.spark.spark_engine import OnSpark
 from lakebed.system_tables.changes import audit_log
 
@@ -36,8 +36,8 @@ def changelog(store: TableStore) -> list[str]:
 @pytest.mark.parametrize("options", PRODUCERS, ids=lambda options: " ".join(options.values()))
 def test_the_same_as_in_process(options: dict[str, str], store: Make, spark: Any) -> None:
     here, there = filled(store, **options), filled(store, **options)
-    compact(here, full=True)
-    made = compact(there, full=True, engine=OnSpark(spark))
+    compact_keyed_table(here, full=True)
+    made = compact_keyed_table(there, full=True, engine=OnSpark(spark))
     assert made is not None
     assert changelog(there) == changelog(here) != []
     entries = scan(there, ScanRequest(snapshot=made, schema=there.schema(), mode=ScanMode.CHANGELOG)).entries
@@ -52,5 +52,5 @@ def test_nothing_is_left_of_one_that_failed(store: Make, spark: Any) -> None:
         mock.patch.object(compact_operation, "commit", side_effect=CommitConflictError("another was faster")),
         pytest.raises(CommitConflictError),
     ):
-        compact(table, full=True, engine=OnSpark(spark))
+        compact_keyed_table(table, full=True, engine=OnSpark(spark))
     assert files_below(Path(table.paths.root)) == before

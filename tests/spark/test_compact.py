@@ -17,7 +17,7 @@ from lakebed.format import predicate as pred
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compact_keyed as compact_operation
-from lakebed.operations.compact.compact_keyed import compact
+from lakebed.operations.compact.compact_keyed import compact_keyed_table
 from lakebed.spark.spark_engine import OnSpark
 from lakebed.spark.write import compact_on_spark as spark_compact
 
@@ -53,8 +53,8 @@ def test_the_same_files_as_in_process(full: bool, options: dict[str, str], store
     trigger = {"num-sorted-run.compaction-trigger": "2"}
     here, there = filled(store, **options, **trigger), filled(store, **options, **trigger)
     reports: list[tuple[int, int]] = []
-    compact(here, full=full)
-    made = compact(there, full=full, report=lambda *done: reports.append(done), engine=OnSpark(spark))
+    compact_keyed_table(here, full=full)
+    made = compact_keyed_table(there, full=full, report=lambda *done: reports.append(done), engine=OnSpark(spark))
     assert made is not None
     assert made.commit_kind is CommitKind.COMPACT
     assert rows(there) == rows(here)
@@ -64,13 +64,13 @@ def test_the_same_files_as_in_process(full: bool, options: dict[str, str], store
     )
     assert reports[-1] == (6, 6)
     assert [done for done, _ in reports] == sorted(done for done, _ in reports)
-    assert compact(there, full=True, engine=OnSpark(spark)) is None or not full
+    assert compact_keyed_table(there, full=True, engine=OnSpark(spark)) is None or not full
 
 
 def test_only_some_partitions(store: Make, spark: Any) -> None:
     table = filled(store)
     before = live_files(table)
-    compact(table, full=True, where=pred.Compare("p", "=", pa.scalar("a")), engine=OnSpark(spark))
+    compact_keyed_table(table, full=True, where=pred.Compare("p", "=", pa.scalar("a")), engine=OnSpark(spark))
     kept = {path for path in before if "/p=b/" in path}
     assert {path for path in live_files(table) if "/p=b/" in path} == kept
     assert len(live_files(table)) == len(kept) + 3
@@ -78,9 +78,9 @@ def test_only_some_partitions(store: Make, spark: Any) -> None:
 
 def test_nothing_to_do(store: Make, spark: Any) -> None:
     table = store("k INT", primary_key=["k"], options={"bucket": "1"})
-    assert compact(table, full=True, engine=OnSpark(spark)) is None
+    assert compact_keyed_table(table, full=True, engine=OnSpark(spark)) is None
     put(table, pa.table({"k": pa.array([1], pa.int32())}))
-    assert compact(table, full=False, engine=OnSpark(spark)) is None
+    assert compact_keyed_table(table, full=False, engine=OnSpark(spark)) is None
 
 
 def test_writes_on_spark_are_followed_by_a_compaction(store: Make, spark: Any) -> None:
@@ -100,7 +100,7 @@ def test_a_task_that_fails_once(store: Make, spark: Any, tmp_path: Path) -> None
     before = rows(table)
     deadly = TableStore(Deadly(str(tmp_path), 1), table.paths, table.name)
     old = live_files(table)
-    compact(deadly, full=True, engine=OnSpark(spark))
+    compact_keyed_table(deadly, full=True, engine=OnSpark(spark))
     assert len(list(tmp_path.glob("death-*"))) == 1
     assert rows(table) == before
     assert data_files(table) == old | live_files(table)
@@ -111,7 +111,7 @@ def test_a_compaction_that_fails_leaves_nothing(store: Make, spark: Any, tmp_pat
     before = files_below(table.paths.root)
     deadly = TableStore(Deadly(str(tmp_path), 100, raises=True), table.paths, table.name)
     with pytest.raises(StorageError, match=r"^cannot write: no space left on the device$"):
-        compact(deadly, full=True, engine=OnSpark(spark))
+        compact_keyed_table(deadly, full=True, engine=OnSpark(spark))
     assert files_below(table.paths.root) == before
 
 
@@ -124,7 +124,7 @@ def test_a_commit_that_loses_leaves_nothing(store: Make, spark: Any, monkeypatch
 
     monkeypatch.setattr(compact_operation, "commit", lose)
     with pytest.raises(CommitConflictError):
-        compact(table, full=True, engine=OnSpark(spark))
+        compact_keyed_table(table, full=True, engine=OnSpark(spark))
     assert files_below(table.paths.root) == before
 
 
@@ -138,7 +138,7 @@ def test_small_buckets_share_a_task(store: Make, spark: Any, monkeypatch: pytest
         return packs
 
     monkeypatch.setattr(spark_compact, "packed", spied)
-    compact(filled(store), full=True, engine=OnSpark(spark))
+    compact_keyed_table(filled(store), full=True, engine=OnSpark(spark))
     monkeypatch.setattr(spark_compact, "TASK_BYTES", 1)
-    compact(filled(store), full=True, engine=OnSpark(spark))
+    compact_keyed_table(filled(store), full=True, engine=OnSpark(spark))
     assert seen == [[6], [1] * 6]

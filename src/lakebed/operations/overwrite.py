@@ -27,7 +27,7 @@ from lakebed.metadata.commit.commit import Change, Commit, commit, find_committe
 from lakebed.metadata.plan.file_scan import ScanRequest, live_entries, partition_mask, scan
 from lakebed.metadata.plan.levels import by_bucket, level_files, sections
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact.compact_keyed import compaction_options
+from lakebed.operations.compact.compaction_rules import compaction_options
 from lakebed.operations.write import Guard, Identity, NewFiles, finish_committed, unguarded, write_files
 from lakebed.options import TableOptions
 

@@ -7,8 +7,8 @@ reads with the schemas, buckets and merge engine of its own branch; the columns 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -24,12 +24,30 @@ from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import Field, nullable
 from lakebed.metadata.plan.file_scan import PruneStep, ReadManifests, ScanRequest, ScanResult, partition_part, scan
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact.compact_keyed import skips_level0
+from lakebed.operations.compact.compaction_rules import skips_level0
 from lakebed.options import TableOptions
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.keyed.keyed_read import KeyedReader
 
 _ABOVE_LEVEL_0: Final = (1, 2**31 - 1)
+
+
+class PlanOnce:
+    """The plan of a read, made when it is first needed."""
+
+    def __init__(self) -> None:
+        self._made: ScanResult | None = None
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the read has been planned."""
+        return self._made is not None
+
+    def get(self, plan: Callable[[], ScanResult]) -> ScanResult:
+        """Return the plan; ``plan`` makes it the first time."""
+        if self._made is None:
+            self._made = plan()
+        return self._made
 
 
 @dataclass(frozen=True)
@@ -48,10 +66,14 @@ class BranchRead:
     hidden: pa.Array | None = None
     only: pa.Array | None = None
     read_manifests: ReadManifests | None = None
+    planned: PlanOnce = field(default_factory=PlanOnce, init=False, repr=False, compare=False)
 
-    @cached_property
+    @property
     def result(self) -> ScanResult:
         """The files to read, and how planning came to them."""
+        return self.planned.get(self._plan)
+
+    def _plan(self) -> ScanResult:
         if self.snapshot is None:
             return ScanResult(NO_ENTRIES)
         options = TableOptions(self.schema.options)

@@ -35,8 +35,8 @@ from lakebed.metadata.plan.file_scan import PruneStep, ReadManifests, ScanMode, 
 from lakebed.metadata.plan.interval import Interval, Mode
 from lakebed.metadata.plan.levels import by_bucket, level_files, sections
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact.compact_keyed import skips_level0
-from lakebed.operations.read import BranchRead
+from lakebed.operations.compact.compaction_rules import skips_level0
+from lakebed.operations.read import BranchRead, PlanOnce
 from lakebed.options import TableOptions
 from lakebed.rows.difference import not_in
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
@@ -61,10 +61,14 @@ class IncrementalRead:
     columns: tuple[Field, ...]
     predicate: pred.Node | None
     read_manifests: ReadManifests | None = None
+    planned: PlanOnce = field(default_factory=PlanOnce, init=False, repr=False, compare=False)
 
-    @cached_property
+    @property
     def result(self) -> ScanResult:
         """The files to read, and how planning came to them."""
+        return self.planned.get(self._plan)
+
+    def _plan(self) -> ScanResult:
         if self.interval.is_empty:
             return ScanResult(NO_ENTRIES)
         return self._differing if self.interval.mode is Mode.DIFF else self._added

@@ -28,7 +28,8 @@ from lakebed.metadata.commit.commit import Change, Commit, append, commit, find_
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.plan.next_sequences import next_sequences
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact.compact_keyed import compact, due_for_full, must_follow
+from lakebed.operations.compact.compact_keyed import compact_keyed_table
+from lakebed.operations.compact.compaction_rules import due_for_full, must_follow
 from lakebed.options import TableOptions
 from lakebed.rows.append.append_write import continue_sequences
 
@@ -161,7 +162,7 @@ def compact_after_write(
     for _ in range(_VISIBLE_TRIES if must_follow(schema) else 1):
         try:
             due = due_for_full(store, schema, partitions)
-            compact(
+            compact_keyed_table(
                 store,
                 full=due is not None,
                 partitions=partitions if due is None else due,

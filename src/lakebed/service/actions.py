@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 
-from lakebed.engine import Compacted, InProcess, Rewritten
 from lakebed.errors import AlreadyExistsError, NotFoundError, OptionError, unknown_name
 from lakebed.format.human_text import count_text, names_text, size_text
 from lakebed.format.paths import MAIN_BRANCH, check_name
 from lakebed.metadata.branches import check_branch_name
 from lakebed.metadata.references.removal import Removal
-from lakebed.operations.compact.compact_append import compact_append_table
-from lakebed.operations.compact.compact_keyed import compact as compact_keyed
+from lakebed.operations.compact.compact_append import plan_append_compaction
+from lakebed.operations.compact.compact_keyed import plan_keyed_compaction
 from lakebed.operations.compact.compact_manifests import ManifestShape
 from lakebed.options import check_existing
-from lakebed.rows.append.append_compact import AppendCompactor
-from lakebed.rows.keyed.keyed_compact import BucketWork, Compactor
 from lakebed.rows.where import parse_where
 from lakebed.scan import find_snapshot
 from lakebed.service.answers.contents import total
@@ -28,27 +25,6 @@ from lakebed.service.warehouses import OpenTable
 from lakebed.table_checks import check_keyed
 
 # ---------------------------------------------------------------------------------------------------------- compaction
-
-
-class _PlannedError(Exception):
-    """Leaves a compaction after it was planned, before anything is written: the files it would take, and their groups."""
-
-    def __init__(self, files: Sequence[pa.Table]) -> None:
-        super().__init__("planned")
-        self.files = files
-
-
-class _OnlyPlan(InProcess):
-    """An engine that does nothing but tell what it was to do."""
-
-    def compact(self, compactor: Compactor, works: Sequence[BucketWork], report: Any) -> Compacted:  # noqa: ARG002 - the engine's signature
-        self._tell([work.entries.take([file.row for file in work.unit.files]) for work in works])
-
-    def rewrite(self, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Any) -> Rewritten:  # noqa: ARG002 - the engine's signature
-        self._tell(packs)
-
-    def _tell(self, files: Sequence[pa.Table]) -> NoReturn:
-        raise _PlannedError(files)
 
 
 def compact(opened: OpenTable, asked: models.Compact, report: Report) -> Outcome:
@@ -73,17 +49,14 @@ def compact(opened: OpenTable, asked: models.Compact, report: Report) -> Outcome
 
 
 def _plan(opened: OpenTable, asked: models.Compact) -> Sequence[pa.Table]:
-    """The files that a compaction would take, by what it does at once: a bucket, or a pack of small files."""
+    """Returns the files that a compaction would merge, one table for each bucket or pack of small files."""
     schema, where = opened.table.schema, f"table {opened.full_name}"
     check_existing(schema.options, where=where, writing=True)
     check_keyed(schema, where)
     condition = None if asked.where is None else parse_where(asked.where, schema.partition_fields)
-    run = compact_keyed if schema.primary_keys else compact_append_table
-    try:
-        run(opened.store, full=asked.full, where=condition, engine=_OnlyPlan())
-    except _PlannedError as planned:
-        return planned.files
-    return ()
+    make = plan_keyed_compaction if schema.primary_keys else plan_append_compaction
+    plan = make(opened.store, full=asked.full, where=condition)
+    return () if plan is None else plan.inputs
 
 
 def compact_manifests(opened: OpenTable, asked: models.CompactManifests, _: Report) -> Outcome:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from lakebed.engine import IN_PROCESS, Compacted, Engine, NewFiles, Report, Rewritten, WritePlan
+from lakebed.engine import Compacted, NewFiles, Report, Rewritten, WritePlan
 from lakebed.rows.append.append_compact import AppendCompactor
 from lakebed.rows.keyed.keyed_compact import BucketWork, Compactor
-from lakebed.spark.session import is_spark_frame
 from lakebed.spark.write.compact_on_spark import compact_buckets, rewrite_packs
 from lakebed.spark.write.sort_on_spark import sort_packs
 from lakebed.spark.write.write_frame import write_frame
@@ -39,8 +38,3 @@ class OnSpark:
         if compactor.order is not None:
             return sort_packs(self.spark, compactor, packs, report)
         return rewrite_packs(self.spark, compactor, packs, report)
-
-
-def engine_for(data: Any) -> Engine:
-    """Where data is written: rows of a Spark DataFrame on Spark, all others in this process."""
-    return OnSpark(data.sparkSession) if is_spark_frame(data) else IN_PROCESS

@@ -34,7 +34,7 @@ from lakebed.metadata.plan.file_scan import live_entries, partition_mask, partit
 from lakebed.metadata.plan.interval import Mode, changes_mode
 from lakebed.metadata.plan.levels import by_bucket, level_files, sections
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact.compact_keyed import compaction_options, skips_level0
+from lakebed.operations.compact.compaction_rules import compaction_options, skips_level0
 from lakebed.options import TableOptions
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.keyed.keyed_read import KeyedReader

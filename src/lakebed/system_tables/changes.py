@@ -16,7 +16,7 @@ from lakebed.format.schema.table_schema import SEQUENCE_COLUMN, TableSchema
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.plan.interval import Interval
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact.compact_keyed import skips_level0
+from lakebed.operations.compact.compaction_rules import skips_level0
 from lakebed.operations.read_changes import COMMIT_COLUMN, IncrementalRead, as_inserts
 from lakebed.options import TableOptions
 from lakebed.rows.files.file_reader import DeletedRows, FileReader

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact.compact_keyed import compaction_options
+from lakebed.operations.compact.compaction_rules import compaction_options
 from lakebed.options import TableOptions
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
 

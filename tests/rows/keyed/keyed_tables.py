@@ -17,7 +17,7 @@ from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit.commit import Commit, commit
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.plan.levels import CompactionOptions, CompactUnit, LevelFile
-from lakebed.operations.compact.compact_keyed import compaction_options
+from lakebed.operations.compact.compaction_rules import compaction_options
 from lakebed.options import TableOptions
 from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.files.file_reader import DeletedRows, data_file_paths

@@ -210,8 +210,7 @@ class ChainRead(BranchRead):
     branches: tuple[Branch, Branch] = field(kw_only=True)
     metrics: ChainMetrics = field(default_factory=ChainMetrics, compare=False, kw_only=True)
 
-    @cached_property
-    def result(self) -> ScanResult:
+    def _plan(self) -> ScanResult:
         full, delta = (branch.files for branch in self.branches)
         anchors = [(view.partition, ANCHOR, view.anchor) for view in self.views if view.anchor is not None]
         changes = [(view.partition, place, link) for view in self.views for place, link in enumerate(view.deltas, 1)]

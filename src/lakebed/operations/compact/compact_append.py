@@ -1,10 +1,13 @@
 """Compaction of an append table: packs small files, or sorts whole partitions, and commits the result as a COMPACT snapshot.
 
-Concurrent appends are not disturbed. If a delete, an overwrite or another compaction took away one of its files first, the
-commit fails with a conflict and everything written is removed.
+Concurrent appends do not conflict. If a delete, an overwrite or another compaction deleted one of its files first, the commit
+raises a conflict and the new files are deleted.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -25,20 +28,22 @@ from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.sort_order import SortOrder
 
 
-def compact_append_table(
-    store: TableStore,
-    *,
-    full: bool,
-    where: pred.Node | None = None,
-    order: SortOrder | None = None,
-    report: Report | None = None,
-    engine: Engine = IN_PROCESS,
-) -> Snapshot | None:
-    """Pack small files (all of them, if ``full``); gives the new snapshot, ``None`` if there was nothing to do.
+@dataclass(frozen=True, slots=True)
+class AppendCompactionPlan:
+    """What a compaction of an append table will do; planning writes nothing.
 
-    With an ``order`` all files are written anew, the rows of each partition sorted.
+    ``inputs`` are the entries of the files that are rewritten, one table for each pack of files.
     """
-    begun = begin()
+
+    snapshot: Snapshot
+    compactor: AppendCompactor
+    inputs: Sequence[pa.Table]
+
+
+def plan_append_compaction(
+    store: TableStore, *, full: bool, where: pred.Node | None = None, order: SortOrder | None = None
+) -> AppendCompactionPlan | None:
+    """Pick the files to rewrite in the latest snapshot, see :func:`compact_append_table`; ``None`` if there is no snapshot."""
     latest = store.snapshots.latest()
     if latest is None:
         return None
@@ -61,14 +66,42 @@ def compact_append_table(
         packs = by_bucket(entries)
     reader = FileReader(store, schema, schema.fields, None, deleted)
     compactor = AppendCompactor(FileLayout(store, schema, options), reader, index, order=order)
-    taken = [entries.take(pack) for pack in packs]
-    done = engine.rewrite(compactor, taken, report)
-    with abort_unless_committed(done.abort, compactor.abort):
-        change = compactor.change(taken, done.parts)
-        return commit(
-            store,
-            Commit(kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=latest.id, properties=begun),
+    return AppendCompactionPlan(latest, compactor, [entries.take(pack) for pack in packs])
+
+
+def compact_append_table(
+    store: TableStore,
+    *,
+    full: bool,
+    where: pred.Node | None = None,
+    order: SortOrder | None = None,
+    report: Report | None = None,
+    engine: Engine = IN_PROCESS,
+) -> Snapshot | None:
+    """Merge small files (all of them, if ``full``) and commit the result.
+
+    Args:
+        store: The branch to compact.
+        full: Whether all files are merged, not only small ones.
+        where: A condition over partition columns.
+        order: Rewrites all files, the rows of each partition sorted.
+        report: Called with the number of packs of files done and of all.
+        engine: Where the files are rewritten.
+
+    Returns:
+        The new snapshot; ``None`` if there was nothing to do.
+    """
+    properties = begin()
+    plan = plan_append_compaction(store, full=full, where=where, order=order)
+    if plan is None:
+        return None
+    done = engine.rewrite(plan.compactor, plan.inputs, report)
+    with abort_unless_committed(done.abort, plan.compactor.abort):
+        change = plan.compactor.change(plan.inputs, done.parts)
+        request = Commit(
+            kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=plan.snapshot.id, properties=properties
         )
+        return commit(store, request)
 
 
 def _deleted_counts(entries: pa.Table, deleted: DeletedRows) -> np.ndarray:

@@ -1,18 +1,17 @@
 """Compaction of a primary-key table: picks buckets, merges their files, commits the result as a COMPACT snapshot.
 
-Concurrent writes are not disturbed: they add files that the compaction does not touch. If another compaction or an
-overwrite took away one of its files first, the commit fails with a conflict and everything written is removed. Where
-compactions produce the table's changelog, it is part of the same commit.
+Concurrent writes do not conflict: they add files that the compaction does not touch. If another compaction or an overwrite
+deleted one of its files first, the commit raises a conflict and the new files are deleted. Where compactions produce the
+table's changelog, it is part of the same commit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import Final
+from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from lakebed.engine import IN_PROCESS, Engine, Report
 from lakebed.format import predicate as pred
@@ -31,87 +30,37 @@ from lakebed.metadata.plan.levels import (
     pick_universal,
 )
 from lakebed.metadata.store import TableStore
+from lakebed.operations.compact.compaction_rules import FULLY_COMPACTED, compaction_options
 from lakebed.options import TableOptions
 from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.files.file_reader import DeletedRows
-from lakebed.rows.keyed.keyed_compact import Compactor, Pick, joined
+from lakebed.rows.keyed.keyed_compact import BucketWork, Compactor, Pick, joined
 from lakebed.rows.keyed.keyed_read import KeyedReader
 
-FULLY_COMPACTED: Final = {"lakebed.full-compaction": "true"}
-"""What the snapshot of a compaction of everything notes of itself."""
+
+@dataclass(frozen=True, slots=True)
+class KeyedCompactionPlan:
+    """What a compaction of a primary-key table will do; planning writes nothing."""
+
+    snapshot: Snapshot
+    compactor: Compactor
+    works: Sequence[BucketWork]
+
+    @property
+    def inputs(self) -> list[pa.Table]:
+        """The entries of the files that are merged, one table for each bucket."""
+        return [work.entries.take([file.row for file in work.unit.files]) for work in self.works]
 
 
-def compaction_options(options: TableOptions) -> CompactionOptions:
-    """The options of a table that decide about compaction."""
-
-    def number(name: str, default: int) -> int:
-        value = options.get(name)
-        return value if isinstance(value, int) else default
-
-    trigger = number("num-sorted-run.compaction-trigger", 5)
-    return CompactionOptions(
-        trigger=trigger,
-        num_levels=max(2, number("num-levels", trigger + 1)),  # what is compacted never goes to level 0
-        max_size_amplification=number("compaction.max-size-amplification-percent", 200),
-        size_ratio=number("compaction.size-ratio", 1),
-        target_file_size=options.target_file_size(is_primary_key=True),
-    )
-
-
-def skips_level0(schema: TableSchema) -> bool:
-    """Whether readers of a table leave out level 0, so that rows are seen only once compacted."""
-    options = TableOptions(schema.options)
-    marked = options.deletion_vectors_enabled and not options.get("deletion-vectors.merge-on-read")
-    return bool(schema.primary_keys) and (marked or options.get("merge-engine") == "first-row")
-
-
-def must_follow(schema: TableSchema) -> bool:
-    """Whether a write is complete only once compacted: its rows are not seen before, or the changelog lacks them."""
-    producer = TableOptions(schema.options).changelog_producer
-    return bool(schema.primary_keys) and (skips_level0(schema) or producer in {"lookup", "full-compaction"})
-
-
-def due_for_full(store: TableStore, schema: TableSchema, written: pa.Array) -> pa.Array | None:
-    """The encoded partitions that ``full-compaction.delta-commits`` wants compacted now, ``None`` if none.
-
-    ``written`` are those of the commit just made. Commits count since the last compaction of everything; more of them than
-    the option says are there when compactions gave way to others, and are looked at up to a limit.
-    """
-    wanted = TableOptions(schema.options).full_compaction_delta_commits
-    if wanted is None:
-        return None
-    number = store.snapshots.latest_id() or 0
-    counted: list[Snapshot] = []
-    while number and len(counted) < wanted * 4 + 16:
-        snapshot = store.snapshots.find(number)
-        if snapshot is None or FULLY_COMPACTED.items() <= snapshot.properties.items():
-            break
-        if snapshot.commit_kind is CommitKind.APPEND:
-            counted.append(snapshot)
-        number -= 1
-    if len(counted) < wanted:
-        return None
-    metas = [meta for snapshot in counted for meta in store.manifests.read_list(snapshot.delta_manifest_list)]
-    found = store.manifests.read_entries(metas)["partition"].combine_chunks()
-    return pc.unique(pa.concat_arrays([found, written]))
-
-
-def compact(
+def plan_keyed_compaction(
     store: TableStore,
     *,
     full: bool,
     where: pred.Node | None = None,
     partitions: pa.Array | None = None,
-    report: Report | None = None,
-    engine: Engine = IN_PROCESS,
     unlogged: AbstractSet[str] = frozenset(),
-) -> Snapshot | None:
-    """Compact what needs it (or everything, if ``full``); gives the new snapshot, ``None`` if there was nothing to do.
-
-    ``partitions`` are the encoded ones to look at, all if there are none. Of files named ``unlogged``, as those that an
-    overwrite wrote, no changelog is made.
-    """
-    begun = begin() if where is not None or not full else {**begin(), **FULLY_COMPACTED}
+) -> KeyedCompactionPlan | None:
+    """Pick the files to merge in the latest snapshot, see :func:`compact_keyed_table`; ``None`` for a table without snapshots."""
     latest = store.snapshots.latest()
     if latest is None:
         return None
@@ -129,19 +78,50 @@ def compact(
         compaction_options(options),
         index,
     )
-    done = engine.compact(compactor, compactor.plan(entries, _pick(schema, full=full), unlogged), report)
+    return KeyedCompactionPlan(latest, compactor, compactor.plan(entries, _pick(schema, full=full), unlogged))
+
+
+def compact_keyed_table(
+    store: TableStore,
+    *,
+    full: bool,
+    where: pred.Node | None = None,
+    partitions: pa.Array | None = None,
+    report: Report | None = None,
+    engine: Engine = IN_PROCESS,
+    unlogged: AbstractSet[str] = frozenset(),
+) -> Snapshot | None:
+    """Compact the buckets that need it (or all, if ``full``) and commit the result.
+
+    Args:
+        store: The branch to compact.
+        full: Whether every bucket is merged into its highest level.
+        where: A condition over partition columns.
+        partitions: The encoded partitions to look at; all of them without it.
+        report: Called with the number of buckets done and of all.
+        engine: Where the buckets are merged.
+        unlogged: Names of files whose rows get no changelog, such as those of an overwrite.
+
+    Returns:
+        The new snapshot; ``None`` if there was nothing to do.
+    """
+    properties = begin() if where is not None or not full else {**begin(), **FULLY_COMPACTED}
+    plan = plan_keyed_compaction(store, full=full, where=where, partitions=partitions, unlogged=unlogged)
+    if plan is None:
+        return None
+    done = engine.compact(plan.compactor, plan.works, report)
     with abort_unless_committed(done.abort):
         change = joined(done.results).change
-        return commit(
-            store,
-            Commit(kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=latest.id, properties=begun),
+        request = Commit(
+            kind=CommitKind.COMPACT, plan=lambda _: change, planned_on=plan.snapshot.id, properties=properties
         )
+        return commit(store, request)
 
 
 def _pick(schema: TableSchema, *, full: bool) -> Pick:
     if full:
         return pick_full
-    # Also where readers of marked files merge level 0: a reader that does not know that option sees the rows too.
+    # Also with 'deletion-vectors.merge-on-read': readers that do not know this option skip level 0.
     return _universal_or_level0 if TableOptions(schema.options).looks_up else pick_universal
 
 

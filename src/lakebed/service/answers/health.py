@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from lakebed.errors import LakebedError
 from lakebed.format.human_text import count_text, names_text, size_text
 from lakebed.metadata.plan.small_files import SmallFilePolicy, pick_small_files
-from lakebed.operations.compact.compact_keyed import compaction_options
 from lakebed.operations.compact.compact_manifests import ManifestShape
+from lakebed.operations.compact.compaction_rules import compaction_options
 from lakebed.options import TableOptions
 from lakebed.service.answers.chain import chain_rows
 from lakebed.service.answers.contents import Contents, total

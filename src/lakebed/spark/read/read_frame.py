@@ -51,7 +51,7 @@ def to_spark(
 
 def planned_on(spark: SparkSession, part: Part) -> Part:
     """The same part, whose manifests Spark reads if they are many; one that is planned already stays as it is."""
-    if "result" in vars(part) or part.read_manifests is not None:
+    if part.planned.is_made or part.read_manifests is not None:
         return part
     return replace(part, read_manifests=ManifestJob(spark))
 
