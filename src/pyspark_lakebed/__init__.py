@@ -49,30 +49,30 @@ class DefaultSource(DataSource):  # type: ignore[misc]
 
     def schema(self) -> StructType:
         """The columns that a read gives."""
-        from lakebed.datasource.requests import read_schema  # noqa: PLC0415 - see above
+        from lakebed.datasource.batch_reader import read_schema  # noqa: PLC0415 - see above
 
         return read_schema(self.options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns that Spark asks for: all of the scan's, or those that the user named in ``schema``."""
-        from lakebed.datasource.requests import make_reader  # noqa: PLC0415 - see above
+        from lakebed.datasource.batch_reader import make_reader  # noqa: PLC0415 - see above
 
         return make_reader(self.options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer of rows with this schema, which must be the table's."""
-        from lakebed.datasource.requests import make_writer  # noqa: PLC0415 - see above
+        from lakebed.datasource.batch_writer import make_writer  # noqa: PLC0415 - see above
 
         return make_writer(self.options, schema, overwrite=overwrite)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """A reader of a stream of what the table holds and will hold."""
-        from lakebed.datasource.stream_requests import make_stream_reader  # noqa: PLC0415 - see above
+        from lakebed.datasource.stream_options import make_stream_reader  # noqa: PLC0415 - see above
 
         return make_stream_reader(self.options, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
         """A writer of the batches of a stream; ``overwrite``: each of them replaces all rows."""
-        from lakebed.datasource.stream_requests import make_stream_writer  # noqa: PLC0415 - see above
+        from lakebed.datasource.stream_options import make_stream_writer  # noqa: PLC0415 - see above
 
         return make_stream_writer(self.options, schema, overwrite=overwrite)

@@ -9,10 +9,11 @@ import pytest
 from tests.chain.days import Days, as_dict, new_lake, new_table, partition
 from tests.metadata.stores import files_below
 
-from lakebed.datasource.source import TableWriter, WriteMode
+from lakebed.datasource.batch_writer import TableWriter
 from lakebed.errors import LakebedError
 from lakebed.format.types.ddl import to_columns
 from lakebed.format.types.spark_types import schema_to_spark
+from lakebed.spark.write.write_mode import WriteMode
 
 
 @pytest.fixture

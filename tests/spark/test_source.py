@@ -13,11 +13,12 @@ import pytest
 from pyspark.errors import AnalysisException, PythonException
 
 from lakebed import Lake, Table
-from lakebed.datasource import source
-from lakebed.datasource.source import FilesWritten, TableWriter, WriteMode
+from lakebed.datasource import batch_writer
+from lakebed.datasource.batch_writer import FilesWritten, TableWriter
 from lakebed.errors import CommitOutcomeUnknownError, DataError, LakebedError, OptionError
 from lakebed.format.types.ddl import to_columns
 from lakebed.format.types.spark_types import schema_to_spark
+from lakebed.spark.write.write_mode import WriteMode
 
 ROWS = [{"id": 1, "v": "a", "dt": "x"}, {"id": 2, "v": None, "dt": "y"}, {"id": 3, "v": "c", "dt": "y"}]
 
@@ -279,7 +280,7 @@ def test_abort_that_cannot_look_deletes_nothing(orders: Table, monkeypatch: pyte
     writer = writer_of(orders)
     messages = [writer.write(batches({"id": 9, "v": "z", "dt": "x"}))]
     before = files_on_disk(orders)
-    monkeypatch.setattr(source, "find_committed", blind)
+    monkeypatch.setattr(batch_writer, "find_committed", blind)
     writer.abort(messages)
     assert files_on_disk(orders) == before
 

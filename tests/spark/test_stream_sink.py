@@ -20,11 +20,11 @@ import lakebed
 from lakebed import Lake, OptionError, Table
 from lakebed.changes import AddColumn
 from lakebed.datasource import stream_sink
-from lakebed.datasource.source import WriteMode
-from lakebed.datasource.stream_requests import make_stream_reader
+from lakebed.datasource.stream_options import make_stream_reader
 from lakebed.errors import DataError, SchemaError, UnsupportedError
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.rows.files.file_reader import data_file_paths
+from lakebed.spark.write.write_mode import WriteMode
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_each_batch_function_by_itself(spark: Any, lake: Lake) -> None:
     near(batch, 3)
     near(batch, 3)
     assert made.scan().count() == 2 + 3
-    with pytest.raises(OptionError, match="name it: stream_to"):
+    with pytest.raises(OptionError, match=r"pass a name that stays the same .*stream_to\(table, commit_user="):
         lakebed.stream_to(made)(batch, 0)
     with pytest.raises(OptionError, match="leave row_kind out"):
         lakebed.stream_to(made, row_kind="op", complete=True)

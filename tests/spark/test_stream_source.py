@@ -175,7 +175,7 @@ def test_new_columns_end_a_query_and_a_new_start_reads_them(query: Query, keyed:
     ("name", "options", "message"),
     [
         ("db.t", {"version": "1"}, "option 'version' is for batches"),
-        ("db.t$snapshots", {}, "is a system table, which is no stream"),
+        ("db.t$snapshots", {}, "is a system table and cannot be read as a stream"),
         ("db.t", {"read.stream.maxFilesPerTrigger": "0"}, "must be 1 or more, not 0"),
         ("db.t", {"read.stream.newColumns": "perhaps"}, "must be stop or ignore"),
         ("db.t", {"scan.mode": "from-snapshot"}, "'scan.snapshot-id' must say"),

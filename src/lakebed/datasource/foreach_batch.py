@@ -1,58 +1,62 @@
-"""Batches of a stream into a table by ``foreachBatch``: a function that writes each of them once.
+"""``lakebed.stream_to``: a function for ``foreachBatch`` that writes each batch of a stream exactly once.
 
-The commit bears the id of the query as its user and the number of the batch as its identifier, so a batch that runs again finds
-its own snapshot and writes nothing. Rows go the way of ``table.write``: one shuffle, one file per bucket, dynamic buckets too; or
-through the driver, where batches are small.
+The commit records the id of the query as its user and the number of the batch as its identifier. A batch that runs again
+finds its snapshot and writes nothing. Rows are written by ``table.write``: one shuffle and one file per bucket, dynamic
+buckets included; or on the driver, for small batches.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from lakebed.errors import OptionError
+from lakebed.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 QUERY_ID: Final = "sql.streaming.queryId"
-"""Where Spark tells, in the threads and tasks of a query, which it is."""
+"""The local property in which Spark tells threads and tasks the id of their streaming query."""
 
 
 def commit_user(query_id: str, prefix: str | None = None) -> str:
-    """Under which name the commits of a query are made."""
+    """Returns the user under which a query commits."""
     return f"{prefix}_stream-{query_id}" if prefix else f"stream-{query_id}"
 
 
-class _Writable(Protocol):
-    """The part of a table that is needed here."""
-
-    @property
-    def name(self) -> str: ...
-
-    def write(self, data: Any, *, row_kind: str | None, commit_user: str, commit_identifier: int) -> object: ...
-
-    def overwrite(self, data: Any, *, dynamic: bool, commit_user: str, commit_identifier: int) -> object: ...
-
-
 def stream_to(
-    table: _Writable,
+    table: Table,
     *,
     row_kind: str | None = None,
     complete: bool = False,
     on_driver: bool = False,
     commit_user: str | None = None,
 ) -> Callable[[DataFrame, int], None]:
-    """A function for ``foreachBatch`` that writes each batch of a stream to a table, exactly once.
+    """Returns a function for ``foreachBatch`` that writes each batch of a stream to a table exactly once.
 
-    ``row_kind`` names a column that says what each row is, see :meth:`lakebed.Table.write`. With ``complete`` every batch
-    replaces all rows of the table, as output mode "complete" wants. With ``on_driver`` the rows of a batch come to the driver,
-    which writes them itself: for batches that fit into its memory, sooner than tasks could. ``commit_user`` names the
-    stream; without it the id of the query does, which Spark Connect does not tell. Several streams into one table must have
-    different names.
+    Args:
+        table: The table to write to.
+        row_kind: The column that holds the kind of each row, see :meth:`lakebed.Table.write`.
+        complete: Each batch replaces all rows of the table, as output mode "complete" needs.
+        on_driver: The driver collects the rows of a batch and writes them itself. This is faster than tasks for batches
+            that fit into the driver's memory.
+        commit_user: The name of the stream, the default is the id of the query. Spark Connect does not tell that id, so a
+            name is needed there. Streams into the same table need different names.
+
+    Returns:
+        A function of a DataFrame and the number of its batch.
+
+    Raises:
+        OptionError: ``row_kind`` is combined with ``complete``.
+
+    Example:
+        >>> query = frame.writeStream.foreachBatch(lakebed.stream_to(table))  # doctest: +SKIP
     """
     if complete and row_kind is not None:
-        raise OptionError("rows that replace all others have no row kind; leave row_kind out")
+        raise OptionError(
+            "with complete=True the rows of a batch replace all others and have no row kind; leave row_kind out"
+        )
 
     def write_batch(frame: DataFrame, batch_id: int) -> None:
         user = commit_user or _user_of(frame, table.name)
@@ -66,12 +70,12 @@ def stream_to(
 
 
 def _user_of(frame: DataFrame, name: str) -> str:
-    """The name of the query that runs this batch."""
+    """The commit user of the query that runs this batch."""
     session = frame.sparkSession
     query_id = session.sparkContext.getLocalProperty(QUERY_ID) if hasattr(session, "_jsparkSession") else None
     if not query_id:
         raise OptionError(
-            f"Spark does not tell which query writes to table {name}; name it: stream_to(table, commit_user='...'), always the "
-            "same for the same checkpoint folder"
+            f"Spark does not tell which query writes to table {name}; pass a name that stays the same for the same "
+            "checkpoint folder: stream_to(table, commit_user='...')"
         )
     return commit_user(str(query_id))

@@ -22,8 +22,8 @@ from pyspark.sql.types import StructType
 from lakebed.buckets.dynamic import has_dynamic_buckets
 from lakebed.chain.expire_chain import expire_old_partitions
 from lakebed.chain.write_rules import BranchRules
+from lakebed.datasource.batch_writer import FilesWritten, TableWriter, check_frame
 from lakebed.datasource.foreach_batch import QUERY_ID, commit_user
-from lakebed.datasource.source import FilesWritten, TableWriter, WriteMode, check_frame
 from lakebed.datasource.stream_staging import RowsStaged, remove_staged, stage_rows, staged_rows
 from lakebed.errors import UnsupportedError
 from lakebed.metadata.store import TableStore
@@ -32,6 +32,7 @@ from lakebed.operations.overwrite import overwrite
 from lakebed.operations.write import Identity, unguarded, write
 from lakebed.options import TableOptions
 from lakebed.spark.worker_errors import plain_errors
+from lakebed.spark.write.write_mode import WriteMode
 
 
 @dataclass

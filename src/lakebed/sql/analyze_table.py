@@ -8,6 +8,7 @@ from typing import Any, Final
 from lakebed.errors import UnsupportedError
 from lakebed.operations.analyze import ALL_COLUMNS
 from lakebed.sql.jvm.jvm_values import Jvm
+from lakebed.table import Table
 
 _COLUMNS: Final = "AnalyzeColumn"
 _PLANS: Final = (_COLUMNS, "AnalyzeTable")
@@ -18,7 +19,7 @@ def is_analysis(plan: Any) -> bool:
     return plan.getClass().getSimpleName() in _PLANS
 
 
-def analyze_table(jvm: Jvm, table: Any, plan: Any) -> None:
+def analyze_table(jvm: Jvm, table: Table, plan: Any) -> None:
     """Do what a plan says: an ``AnalyzeTable`` or an ``AnalyzeColumn``."""
     if plan.getClass().getSimpleName() == _COLUMNS:
         table.analyze(_columns(jvm, table, plan), spark=jvm.spark)
@@ -30,7 +31,7 @@ def analyze_table(jvm: Jvm, table: Any, plan: Any) -> None:
     table.analyze(scan=not plan.noScan(), spark=jvm.spark)
 
 
-def _columns(jvm: Jvm, table: Any, plan: Any) -> Sequence[str] | str:
+def _columns(jvm: Jvm, table: Table, plan: Any) -> Sequence[str] | str:
     """The columns under the names that the table has for them: SQL does not mind their case, unless it is told to."""
     if plan.allColumns():
         return ALL_COLUMNS

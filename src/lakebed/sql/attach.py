@@ -12,10 +12,11 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from lakebed.errors import AlreadyExistsError, LakebedError, OptionError, UnsupportedError
+from lakebed.lake import Lake
 from lakebed.sql.catalog_tables import OPTIONS_FROM_THE_START
 from lakebed.sql.jvm.jvm_values import Jvm, version_numbers
 from lakebed.sql.jvm.proxy import MEANT
-from lakebed.sql.spark_catalog import Catalog, Warehouse
+from lakebed.sql.spark_catalog import Catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +31,7 @@ _OLDEST: Final = (4, 1)
 _TAKEN: Final = ("spark_catalog", "system", "session", "builtin")
 
 
-def attach(spark: SparkSession, name: str, lake: Warehouse) -> Jvm:
+def attach(spark: SparkSession, name: str, lake: Lake) -> Jvm:
     """Make the tables of a lake known to a session as ``<name>.<database>.<table>``; again is fine."""
     if not hasattr(spark, "_jsparkSession"):
         raise UnsupportedError(

@@ -13,12 +13,13 @@ from lakebed.format.types.data_types import Field, to_arrow
 from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.sql.jvm.internal_values import from_internal, to_internal
 from lakebed.sql.jvm.jvm_values import Jvm
+from lakebed.table import Table
 
 
 class Partitions:
     """What partitions a table has; ``row`` is always a row of Spark with values of partition columns."""
 
-    def __init__(self, jvm: Jvm, table: Any) -> None:
+    def __init__(self, jvm: Jvm, table: Table) -> None:
         self._jvm, self._table = jvm, table
 
     def matching(self, names: Sequence[str], row: Any) -> Any:

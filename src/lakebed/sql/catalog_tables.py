@@ -11,16 +11,20 @@ from lakebed.errors import DataError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.types.data_types import Field, field_from_arrow
 from lakebed.operations.read_changes import Part
+from lakebed.spark.write.write_mode import WriteMode
 from lakebed.sql.analyze_table import analyze_table, is_analysis
 from lakebed.sql.catalog_partitions import Partitions
 from lakebed.sql.catalog_scans import RowsScanBuilder, TableScanBuilder
 from lakebed.sql.catalog_streams import STREAM_ONLY, micro_batch_stream, streaming_write
-from lakebed.sql.catalog_writes import TableWrite, TableWriteBuilder, WriteMode
+from lakebed.sql.catalog_writes import TableWrite, TableWriteBuilder
 from lakebed.sql.evolve_on_write import merges_schema
 from lakebed.sql.jvm.jvm_values import Jvm, version_numbers
 from lakebed.sql.jvm.proxy import Proxy
 from lakebed.sql.pushed_filters import nodes
 from lakebed.sql.row_changes import change_rows
+from lakebed.sql.sys_tables import GlobalTable
+from lakebed.system_tables import SystemTable
+from lakebed.table import Table
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _READ_AND_WRITE: Final = (
@@ -36,9 +40,8 @@ statement names, and tables of ``spark.read.option(...).table(...)`` get them wi
 PRIMARY_KEY: Final = "primary-key"
 PROVIDER: Final = "paimon"
 
-Open = Callable[[Mapping[str, str]], Any]
+OpenTable = Callable[[Mapping[str, str]], Table]
 """Opens the same table with further options."""
-
 
 _TABLE: Final = (
     _CATALOG + "SupportsRead",
@@ -85,7 +88,7 @@ class _Table(Proxy):
 class TableProxy(_Table, implements=_TABLE):
     """A table, or a branch of one, at its latest snapshot or at an earlier one (``travel``)."""
 
-    def __init__(self, jvm: Jvm, name: str, table: Any, open_with: Open, travel: Mapping[str, Any]) -> None:
+    def __init__(self, jvm: Jvm, name: str, table: Table, open_with: OpenTable, travel: Mapping[str, Any]) -> None:
         self._table, self._open_with, self._travel = table, open_with, travel
         asked = any(f"scan.{option}" in table.options for option in SCAN_OPTIONS)
         # A table that asks for a version of its own may be so new that it has none, and must be there to be written.
@@ -119,15 +122,14 @@ class TableProxy(_Table, implements=_TABLE):
         def parts(columns: Sequence[str], node: pred.Node | None) -> Sequence[Part]:
             if table is not self._table:
                 self._check_columns(table, columns)
-            made: Sequence[Part] = table.scan(columns, node, **self._travel).parts
-            return made
+            return table.scan(columns, node, **self._travel).parts
 
         def stream(checkpoint: str) -> Any:
             return micro_batch_stream(self._jvm, table._store, self._fields, _stream_options(options), checkpoint)  # noqa: SLF001 - one product
 
         return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts, stream)
 
-    def _check_columns(self, table: Any, columns: Sequence[str]) -> None:
+    def _check_columns(self, table: Table, columns: Sequence[str]) -> None:
         """Until Spark 4.3 the options of a reader reach a table too late to say which columns it has."""
         known = {column.name for column in table.scan(**self._travel).columns}
         missing = [name for name in columns if name not in known]
@@ -144,11 +146,11 @@ class TableProxy(_Table, implements=_TABLE):
 
         def stream(mode: WriteMode) -> Any:
             given = _stream_options(info.options())
-            return streaming_write(self._jvm, table._store, info, given, overwrite=mode.replaces)  # noqa: SLF001 - one product
+            return streaming_write(self._jvm, table._store, info, given, overwrite=mode.overwrite)  # noqa: SLF001 - one product
 
         return TableWriteBuilder(self._jvm, table, stream)
 
-    def _opened_with(self, options: Any) -> Any:
+    def _opened_with(self, options: Any) -> Table:
         """The table with the options of a statement."""
         own = _own_options(options)
         return self._open_with(own) if own else self._table
@@ -227,7 +229,7 @@ class StagedTableProxy(TableProxy, implements=(*_TABLE, _CATALOG + "StagedTable"
     """A table that a query is about to fill: it is taken as it is then, or not at all."""
 
     def __init__(
-        self, jvm: Jvm, name: str, open_with: Open, commit: Callable[[], None], abort: Callable[[], None]
+        self, jvm: Jvm, name: str, open_with: OpenTable, commit: Callable[[], None], abort: Callable[[], None]
     ) -> None:
         super().__init__(jvm, name, open_with({}), open_with, {})
         self._commit, self._abort = commit, abort
@@ -263,7 +265,12 @@ class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
     """A read-only table about a table."""
 
     def __init__(
-        self, jvm: Jvm, name: str, table: Any, travel: Mapping[str, Any], open_with: Open | None = None
+        self,
+        jvm: Jvm,
+        name: str,
+        table: SystemTable | GlobalTable,
+        travel: Mapping[str, Any],
+        open_with: Callable[[Mapping[str, str]], object] | None = None,
     ) -> None:
         self._table, self._travel, self._open_with = table, travel, open_with
         self._rows: pa.Table | None = table.scan(**travel).to_arrow()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from lakebed.errors import UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.spark.write.write_mode import WriteMode
 from lakebed.sql.evolve_on_write import merged, merges_schema
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import Proxy
 from lakebed.sql.pushed_filters import nodes
+from lakebed.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,24 +22,15 @@ if TYPE_CHECKING:
 _WRITE: Final = "org.apache.spark.sql.connector.write."
 
 
-@dataclass(frozen=True, slots=True)
-class WriteMode:
-    """What becomes of the rows that are there: nothing, or those of a partition, of the data's partitions, or all go."""
-
-    replaces: bool = False
-    partition: Mapping[str, Any] | None = None
-    dynamic: bool = False
-
-
 MakeStream = Callable[[WriteMode], Any]
 """What writes the batches of a stream."""
 
 
-def write_rows(jvm: Jvm, table: Any, mode: WriteMode, frame: DataFrame) -> None:
+def write_rows(jvm: Jvm, table: Table, mode: WriteMode, frame: DataFrame) -> None:
     """Write the rows of a frame."""
     if merges_schema(table):
         frame = merged(jvm, table, frame)
-    if not mode.replaces:
+    if not mode.overwrite:
         table.write(frame)
     else:
         table.overwrite(frame, mode.partition, dynamic=mode.dynamic)
@@ -53,13 +45,13 @@ class TableWriteBuilder(
 ):
     """Takes what is to be replaced, and builds the write."""
 
-    def __init__(self, jvm: Jvm, table: Any, make_stream: MakeStream) -> None:
+    def __init__(self, jvm: Jvm, table: Table, make_stream: MakeStream) -> None:
         super().__init__(jvm)
         self._table, self._make_stream = table, make_stream
         self._mode = WriteMode()
 
     def truncate(self) -> TableWriteBuilder:
-        self._mode = WriteMode(replaces=True)
+        self._mode = WriteMode(overwrite=True, dynamic=False)
         return self
 
     def canOverwrite(self, _predicates: Any) -> bool:  # noqa: N802 - Java's name
@@ -72,11 +64,11 @@ class TableWriteBuilder(
                 f"table {self._table.name}: rows are replaced by partition; name values of partition columns "
                 f"({', '.join(self._table.schema.partition_keys) or 'it has none'}), or delete and insert"
             )
-        self._mode = WriteMode(replaces=True, partition=partition or None)
+        self._mode = WriteMode(overwrite=True, partition=partition or None, dynamic=False)
         return self
 
     def overwriteDynamicPartitions(self) -> TableWriteBuilder:  # noqa: N802 - Java's name
-        self._mode = replace(WriteMode(replaces=True), dynamic=True)
+        self._mode = WriteMode(overwrite=True, dynamic=True)
         return self
 
     def build(self) -> TableWrite:

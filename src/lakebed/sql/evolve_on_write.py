@@ -7,7 +7,7 @@ defaults for columns that are left out, errors in its own words) is asked of it 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from lakebed.errors import UnsupportedError
 from lakebed.format.schema.merge_schema import merging_changes
@@ -15,6 +15,7 @@ from lakebed.format.types.spark_types import fields_from_spark
 from lakebed.options import TableOptions
 from lakebed.spark.columns import all_nullable
 from lakebed.sql.jvm.jvm_values import Jvm
+from lakebed.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 MERGE_SCHEMA: Final = "write.merge-schema"
 
 
-def merges_schema(table: Any) -> bool:
+def merges_schema(table: Table) -> bool:
     """Whether rows that are written to a table may bring columns."""
     return TableOptions(table.options).write_merge_schema
 
 
-def merged(jvm: Jvm, table: Any, frame: DataFrame) -> DataFrame:
+def merged(jvm: Jvm, table: Table, frame: DataFrame) -> DataFrame:
     """Give a table the columns of a frame; gives the frame with the columns of the table."""
     options = TableOptions(table.options)
     if options.write_merge_schema_explicit_cast:

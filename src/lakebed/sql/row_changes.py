@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakebed.errors import UnsupportedError
 from lakebed.format.row_kind import DELETE, INSERT, KIND_TEXTS, UPDATE_AFTER
-from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Field
+from lakebed.scan import Scan
 from lakebed.spark.columns import spark_type
 from lakebed.spark.predicates import named
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import JavaThrow
+from lakebed.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -30,7 +31,7 @@ _INSERT, _UPDATE, _DELETE = (KIND_TEXTS[kind] for kind in (INSERT, UPDATE_AFTER,
 _MERGING_FIELDS: Final = (".sequence-group", ".aggregate-function", ".default-aggregate-function")
 
 
-def change_rows(jvm: Jvm, table: Any, plan: Any) -> None:
+def change_rows(jvm: Jvm, table: Table, plan: Any) -> None:
     """Do what a plan of Spark says: an ``UpdateTable``, a ``DeleteFromTable`` or a ``MergeIntoTable``."""
     table.check_changeable()
     run = {"UpdateTable": _update, "DeleteFromTable": _delete, "MergeIntoTable": _merge}
@@ -40,9 +41,9 @@ def change_rows(jvm: Jvm, table: Any, plan: Any) -> None:
 class _Target:
     """The table that is changed: its rows as a frame to whose columns the expressions of the plan refer."""
 
-    def __init__(self, jvm: Jvm, table: Any, relation: Any) -> None:
+    def __init__(self, jvm: Jvm, table: Table, relation: Any) -> None:
         self.jvm, self.table, self.relation = jvm, table, relation
-        self.schema: TableSchema = table.schema
+        self.schema = table.schema
         output = relation.output()
         self.columns: dict[str, Column] = {
             output.apply(i).name(): self.column(output.apply(i)) for i in range(output.size())
@@ -67,7 +68,7 @@ class _Target:
         """The rows of the table, as Spark reads any table."""
         return self.frame(self.relation)
 
-    def rows_of(self, scan: Any) -> DataFrame:
+    def rows_of(self, scan: Scan) -> DataFrame:
         """The rows of a scan, which stays with its snapshot."""
         given = scan.to_spark(self.jvm.spark)._jdf  # noqa: SLF001 - no public way
         return self.frame(self.jvm.bridge.columnsAs(given, self.relation.output()))

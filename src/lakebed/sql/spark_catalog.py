@@ -1,17 +1,18 @@
 """The catalog that Spark asks: databases, tables and procedures by name.
 
-It knows a warehouse by what :class:`Warehouse` says, and opens a table anew whenever Spark loads it.
+It opens a table again each time Spark loads it, so it never returns a stale schema.
 """
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, UnsupportedError
+from lakebed.lake import Lake
 from lakebed.metadata.plan.interval import INCREMENTAL_OPTIONS
-from lakebed.sql.catalog_tables import SCAN_OPTIONS, StagedTableProxy, SystemTableProxy, TableProxy
+from lakebed.sql.catalog_tables import SCAN_OPTIONS, OpenTable, StagedTableProxy, SystemTableProxy, TableProxy
 from lakebed.sql.ddl import changes, definition
 from lakebed.sql.evolve_on_write import MERGE_SCHEMA
 from lakebed.sql.jvm.jvm_values import Jvm
@@ -28,6 +29,8 @@ from lakebed.sql.procedures.all_procedures import PROCEDURES
 from lakebed.sql.procedures.procedure_proxy import ProcedureProxy
 from lakebed.sql.sys_tables import DATABASE as _SYS
 from lakebed.sql.sys_tables import global_table
+from lakebed.system_tables import SystemTable
+from lakebed.table import Table
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _PROCEDURES: Final = _SYS
@@ -35,32 +38,6 @@ _DEFAULT_DATABASE: Final = "default"
 # Options that say which columns a table has or takes, or which rows a system table shows: Spark gives them when it loads the table (since 4.3).
 _STATE_OPTIONS: Final = ("branch", MERGE_SCHEMA, *INCREMENTAL_OPTIONS, *(f"scan.{name}" for name in SCAN_OPTIONS))
 _CAPABILITIES: Final = ("SUPPORT_COLUMN_DEFAULT_VALUE",)
-
-
-class Warehouse(Protocol):
-    """What the catalog asks of a lake."""
-
-    @property
-    def warehouse(self) -> str: ...
-    def databases(self) -> list[str]: ...
-    def create_database(self, name: str, *, properties: Mapping[str, str] | None = None) -> None: ...
-    def drop_database(self, name: str, *, cascade: bool = False) -> None: ...
-    def database_properties(self, name: str) -> dict[str, str]: ...
-    def set_database_properties(self, name: str, properties: Mapping[str, str]) -> None: ...
-    def tables(self, database: str) -> list[str]: ...
-    def table(self, name: str, *, options: Mapping[str, object] | None = None) -> Any: ...
-    def create_table(
-        self,
-        name: str,
-        schema: Any,
-        *,
-        partition_by: Sequence[str] = (),
-        primary_key: Sequence[str] = (),
-        options: Mapping[str, object] | None = None,
-        comment: str | None = None,
-    ) -> Any: ...
-    def drop_table(self, name: str) -> None: ...
-    def rename_table(self, name: str, new_name: str) -> Any: ...
 
 
 class Catalog(
@@ -74,7 +51,7 @@ class Catalog(
 ):
     """A lake, as a catalog of Spark."""
 
-    def __init__(self, jvm: Jvm, name: str, lake: Warehouse) -> None:
+    def __init__(self, jvm: Jvm, name: str, lake: Lake) -> None:
         super().__init__(jvm)
         self._catalog_name, self._lake = name, lake
 
@@ -185,8 +162,8 @@ class Catalog(
         if about_all is not None:
             return SystemTableProxy(self._jvm, title, about_all, travel)
 
-        def opened(more: Mapping[str, str]) -> Any:
-            return self._lake.table(name, options={**options, **more})
+        def opened(more: Mapping[str, str]) -> Table | SystemTable:
+            return self._open(name, {**options, **more})
 
         try:
             table = opened({})
@@ -196,23 +173,42 @@ class Catalog(
             if told:  # Spark would show the options that are in the name
                 raise JavaThrow(self._jvm.bridge.noSuchTable(*name.split(".", 1))) from None
             raise no_such_table(self._jvm, ident) from None
-        if not _is_table(table):
+        if isinstance(table, SystemTable):
             return SystemTableProxy(self._jvm, title, table, travel, opened)
-        return TableProxy(self._jvm, title, table, opened, travel)
+        return TableProxy(self._jvm, title, table, self._opener(name, options), travel)
+
+    def _open(self, name: str, options: Mapping[str, str] | None = None) -> Table | SystemTable:
+        found: Table | SystemTable = self._lake.table(name, options=options)
+        return found
+
+    def _opener(self, name: str, options: Mapping[str, str]) -> OpenTable:
+        """Returns a function that opens a table with further options."""
+
+        def opened(more: Mapping[str, str]) -> Table:
+            table = self._open(name, {**options, **more})
+            if isinstance(table, SystemTable):
+                raise UnsupportedError(f"{name} is a system table; it can only be read")
+            return table
+
+        return opened
 
     def _has_base(self, name: str) -> bool:
         """Whether there is the table that a name with or without branch and system table starts with."""
         try:
-            return self._lake.table(name.partition("$")[0]) is not None
+            self._open(name.partition("$")[0])
         except LakebedError:
             return False
+        return True
 
     def tableExists(self, ident: Any) -> bool:  # noqa: N802 - Java's name
         name = table_name(ident)
+        if name is None:
+            return False
         try:
-            return name is not None and self._lake.table(name) is not None
+            self._open(name)
         except NotFoundError:
             return False
+        return True
 
     def createTable(self, ident: Any, *given: Any) -> Any:  # noqa: N802 - Java's name
         self._create(ident, given, table_name(ident))
@@ -264,10 +260,7 @@ class Catalog(
 
     def _staged(self, ident: Any, made: str, commit: Callable[[], None]) -> StagedTableProxy:
         options = session_options(self._jvm, self._catalog_name, str(table_name(ident)))
-
-        def opened(more: Mapping[str, str]) -> Any:
-            return self._lake.table(made, options={**options, **more})
-
+        opened = self._opener(made, options)
         title = f"{self._catalog_name}.{table_name(ident)}"
         try:
             return StagedTableProxy(self._jvm, title, opened, commit, lambda: self._lake.drop_table(made))
@@ -314,14 +307,11 @@ class Catalog(
             raise JavaThrow(self._jvm.sql.catalyst.analysis.TableAlreadyExistsException(new))
         self._lake.rename_table(str(table_name(old)), target)
 
-    def _plain_table(self, ident: Any) -> Any:
+    def _plain_table(self, ident: Any) -> Table:
         name = table_name(ident)
         if name is None or not self.tableExists(ident):
             raise no_such_table(self._jvm, ident)
-        table = self._lake.table(name)
-        if not _is_table(table):
-            raise UnsupportedError(f"{name} is a system table; it can only be read")
-        return table
+        return self._opener(name, {})({})
 
     def invalidateTable(self, _ident: Any) -> None:  # noqa: N802 - Java's name
         """Nothing is kept between two loads."""
@@ -360,7 +350,7 @@ class Catalog(
             )
         return ProcedureProxy(self._jvm, ident.name(), self._opened, self._all_tables)
 
-    def _opened(self, name: str, options: Mapping[str, str]) -> Any:
+    def _opened(self, name: str, options: Mapping[str, str]) -> Table:
         """The table that an argument names: with or without catalog, or in the current database."""
         parts = [part.strip("`") for part in name.split(".")]
         if len(parts) == 3 and parts[0] == self._catalog_name:
@@ -370,18 +360,13 @@ class Catalog(
             parts = [*list(manager.currentNamespace()), *parts]
         if len(parts) != 2:
             raise NotFoundError(f"{name!r} is not the name of a table; write it as database.table")
-        table = self._lake.table(".".join(parts), options=options)
-        if not _is_table(table):
+        table = self._open(".".join(parts), options)
+        if isinstance(table, SystemTable):
             raise UnsupportedError(f"{name} is a system table; procedures are for tables")
         return table
 
     def _all_tables(self) -> dict[str, list[str]]:
         return {database: self._lake.tables(database) for database in self._lake.databases()}
-
-
-def _is_table(opened: Any) -> bool:
-    """Whether it can be written: all others are system tables."""
-    return hasattr(opened, "write")
 
 
 def _travel(more: Sequence[Any]) -> dict[str, Any]:

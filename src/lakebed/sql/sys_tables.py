@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import pyarrow as pa
 
 from lakebed.errors import LakebedError, UnsupportedError
+from lakebed.lake import Lake
 
 DATABASE: Final = "sys"
-
-
-class Tables(Protocol):
-    """What is asked of a lake."""
-
-    @property
-    def warehouse(self) -> str: ...
-    def databases(self) -> list[str]: ...
-    def tables(self, database: str) -> list[str]: ...
-    def table(self, name: str) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +30,7 @@ class GlobalTable:
         return self.rows()
 
 
-def global_table(lake: Tables, name: str) -> GlobalTable | None:
+def global_table(lake: Lake, name: str) -> GlobalTable | None:
     """The table of a name (with its database), ``None`` if there is none; a database that is called so itself goes first."""
     database, _, table = name.partition(".")
     make = _GLOBAL_TABLES.get(table)
@@ -48,7 +39,7 @@ def global_table(lake: Tables, name: str) -> GlobalTable | None:
     return GlobalTable(table, lambda: make(lake))
 
 
-def _all_table_options(lake: Tables) -> pa.Table:
+def _all_table_options(lake: Lake) -> pa.Table:
     """The options that each table of the lake has set; tables that cannot be opened (any more) are left out."""
     found: list[tuple[str, ...]] = []
     for database in lake.databases():
@@ -61,7 +52,7 @@ def _all_table_options(lake: Tables) -> pa.Table:
     return _texts(("database_name", "table_name", "key", "value"), found)
 
 
-def _catalog_options(lake: Tables) -> pa.Table:
+def _catalog_options(lake: Lake) -> pa.Table:
     return _texts(("key", "value"), [("warehouse", lake.warehouse)])
 
 
@@ -71,7 +62,7 @@ def _texts(names: tuple[str, ...], rows: list[tuple[str, ...]]) -> pa.Table:
     return pa.table(dict(zip(names, columns, strict=True)), schema)
 
 
-_GLOBAL_TABLES: Final[Mapping[str, Callable[[Tables], pa.Table]]] = {
+_GLOBAL_TABLES: Final[Mapping[str, Callable[[Lake], pa.Table]]] = {
     "all_table_options": _all_table_options,
     "catalog_options": _catalog_options,
 }

@@ -12,6 +12,7 @@ from typing import Any, Final
 from lakebed.errors import LakebedError, NotFoundError, OptionError, unknown_name
 from lakebed.rows.sort_order import STRATEGIES
 from lakebed.sql.procedures.procedure import Call, Procedure, Rows, matches, partitions, where
+from lakebed.table import Table
 
 _ALL: Final = 2**31 - 1
 _FAR_FUTURE: Final = 2**53  # epoch milliseconds: everything is older
@@ -168,7 +169,7 @@ def _rollback_to_watermark(call: Call) -> Rows:
     return _rolled_back(call.table(), {"watermark": call.given["watermark"]})
 
 
-def _rolled_back(table: Any, to: Mapping[str, Any]) -> Rows:
+def _rolled_back(table: Table, to: Mapping[str, Any]) -> Rows:
     before, _ = table.latest_snapshot(), table.rollback_to(**to)
     after = table.latest_snapshot()
     return [(None if before is None else before.id, None if after is None else after.id)]

@@ -9,6 +9,7 @@ from typing import Any
 
 from lakebed.errors import OptionError, UnsupportedError
 from lakebed.format.types.data_types import quoted_name
+from lakebed.table import Table
 
 Rows = Iterable[Sequence[Any]]
 Given = Mapping[str, Any]
@@ -20,10 +21,10 @@ class Call:
     """One call: the arguments, and how a table is opened by its name (with options)."""
 
     given: Given
-    open: Callable[[str, Mapping[str, str]], Any]
+    open: Callable[[str, Mapping[str, str]], Table]
     databases: Callable[[], Mapping[str, Sequence[str]]]
 
-    def table(self, options: Mapping[str, str] | None = None) -> Any:
+    def table(self, options: Mapping[str, str] | None = None) -> Table:
         """The table that the argument ``table`` names."""
         return self.open(self.given["table"], options or {})
 

@@ -12,6 +12,7 @@ from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import Proxy
 from lakebed.sql.procedures.all_procedures import find_procedure
 from lakebed.sql.procedures.procedure import Call
+from lakebed.table import Table
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _TYPES: Final = {"string": "STRING", "long": "BIGINT", "integer": "INT", "boolean": "BOOLEAN"}
@@ -33,7 +34,7 @@ class ProcedureProxy(
         self,
         jvm: Jvm,
         name: str,
-        open_table: Callable[[str, Mapping[str, str]], Any],
+        open_table: Callable[[str, Mapping[str, str]], Table],
         databases: Callable[[], Mapping[str, Sequence[str]]],
     ) -> None:
         super().__init__(jvm)

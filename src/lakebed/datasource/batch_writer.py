@@ -1,29 +1,41 @@
-"""The two halves of the data source ``lakebed``: a reader of planned parts, and a writer that ends in one commit.
+"""Batch writes of the data source ``lakebed``: tasks write files, then the driver makes one commit.
 
-Spark runs them in processes of its own: planning, committing and aborting near the driver, reading and writing in tasks. What
-one learns reaches the other only by pickle. Rows come to the writer as Spark has distributed them, so every task may write
-to every bucket; ``table.write(frame)`` shuffles first and makes fewer files.
+Spark commits and aborts near the driver and writes in tasks; both sides exchange only pickled messages. Spark distributes
+the rows, so every task may write to every bucket. ``table.write(frame)`` shuffles the rows first and writes fewer files.
 
-What a task wrote becomes visible with the commit and not before. Spark calls ``abort`` also when ``commit`` raised, so it is
-looked up whether the snapshot is there before anything is deleted; if that cannot be found out, nothing is.
+Files of tasks become visible with the commit. Spark also calls ``abort`` after ``commit`` has raised an error. Therefore
+``abort`` checks first whether the snapshot exists, and deletes nothing if it does or if the check fails.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceReader, InputPartition, WriterCommitMessage
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from lakebed.buckets.dynamic import has_dynamic_buckets
 from lakebed.chain.write_rules import BranchRules
-from lakebed.errors import CommitOutcomeUnknownError, DataError, LakebedError, UnsupportedError, unknown_name
+from lakebed.datasource.source_options import (
+    Options,
+    overwrites_dynamically,
+    plain_names,
+    replaced_partition,
+    writable_table,
+)
+from lakebed.errors import (
+    CommitOutcomeUnknownError,
+    DataError,
+    LakebedError,
+    OptionError,
+    UnsupportedError,
+    unknown_name,
+)
 from lakebed.format.manifest.manifest import NO_ENTRIES
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
 from lakebed.format.types.data_types import Field, field_to_arrow
@@ -33,7 +45,6 @@ from lakebed.metadata.commit.commit import Change, append, commit, find_committe
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import replacing
-from lakebed.operations.read_changes import Part
 from lakebed.operations.write import Identity, NewFiles, compact_after_write, finish_committed, numbered
 from lakebed.options import TableOptions, check_existing
 from lakebed.rows.append.append_write import AppendWriter
@@ -41,10 +52,8 @@ from lakebed.rows.conform import conform
 from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.files.file_reader import data_file_paths
 from lakebed.rows.keyed.keyed_write import KeyedWriter
-from lakebed.spark.columns import spark_arrow_schema, spark_batches
-from lakebed.spark.read.native_files import TASK_MERGE_BUDGET, divide, pack, split_size
-from lakebed.spark.read.read_frame import for_task, read_split
 from lakebed.spark.worker_errors import plain_errors
+from lakebed.spark.write.write_mode import WriteMode
 from lakebed.table_checks import check_keyed
 
 _TASK_BYTES: Final = 256 * 1024 * 1024
@@ -53,66 +62,15 @@ _TASK_SEQUENCES: Final = 1 << 31
 """Each task numbers the rows that it writes to a bucket from a start of its own, so that no two rows have one number."""
 
 
-# ---------------------------------------------------------------------------------------------------------- reading
-
-
-class ScanReader(DataSourceReader):  # type: ignore[misc]
-    """Reads the parts of a scan; one Spark partition per split."""
-
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self._parts = tuple(parts)
-        self._readers = tuple(for_task(part.reader, TASK_MERGE_BUDGET) for part in parts)
-
-    def partitions(self) -> list[InputPartition]:
-        """Plan the scan."""
-        with plain_errors():
-            return self._planned()
-
-    def _planned(self) -> list[InputPartition]:
-        found = []
-        for number, part in enumerate(self._parts):
-            entries = part.result.entries
-            size = split_size(part.result.byte_count, len(entries), os.cpu_count() or 1)
-            division = divide(part.reader, entries, native=False, split_bytes=size)
-            found += [
-                InputPartition((number, split)) for split in pack(entries, division.grouped, part.reader.deleted, size)
-            ]
-        return found
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one split; Spark makes up a partition without a value where there is none to read."""
-        if partition.value is not None:
-            number, split = partition.value
-            with plain_errors():
-                yield from read_split(self._readers[number], split)
-
-
-class RowsReader(DataSourceReader):  # type: ignore[misc]
-    """Reads what one function gives, in one task: system tables."""
-
-    def __init__(self, rows: Callable[[], pa.Table]) -> None:
-        self._rows = rows
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - there is one
-        """All rows."""
-        with plain_errors():
-            table = self._rows()
-        schema = spark_arrow_schema(table.schema)
-        for batch in table.to_batches():
-            yield from spark_batches(batch, schema)
-
-
-# ---------------------------------------------------------------------------------------------------------- writing
-
-
-@dataclass(frozen=True, slots=True)
-class WriteMode:
-    """What happens to the rows that are there: they stay, or (``overwrite``) those of some partitions or all of them go."""
-
-    overwrite: bool = False
-    partition: Mapping[str, Any] | None = None
-    dynamic: bool | None = None
-    row_kind: str | None = None
+def make_writer(options: Options, schema: StructType, *, overwrite: bool) -> DataSourceWriter:
+    """Returns a writer of rows with this schema."""
+    with plain_errors():
+        given = plain_names(options)
+        table = writable_table(given)
+        mode = WriteMode(overwrite, replaced_partition(given), overwrites_dynamically(given), given.get("row_kind"))
+        if not overwrite and (mode.partition is not None or mode.dynamic is not None):
+            raise OptionError("options 'partition' and 'partitionOverwriteMode' are for mode(\"overwrite\")")
+        return TableWriter(table._store, schema, mode)  # noqa: SLF001 - one product, two packages
 
 
 @dataclass

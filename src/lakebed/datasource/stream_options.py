@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lakebed.chain.chain_stream import ChainStream
 from lakebed.chain.layout import ChainTable, Role, role_of
-from lakebed.datasource.requests import (
+from lakebed.datasource.source_options import (
     NEW_COLUMNS,
     SEQUENCES,
     STREAM_LIMITS,
@@ -22,14 +22,14 @@ from lakebed.datasource.requests import (
     wants_kinds,
     wants_updates,
     without_kinds,
-    writable,
+    writable_table,
 )
-from lakebed.datasource.source import WriteMode
 from lakebed.errors import OptionError, SchemaError, UnsupportedError
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.options import TableOptions
 from lakebed.rows.where import parse_where
 from lakebed.spark.worker_errors import plain_errors
+from lakebed.spark.write.write_mode import WriteMode
 from lakebed.streams.positions import Limits
 from lakebed.streams.stream_files import ROW_KIND
 from lakebed.streams.table_stream import TableStream, check_streamable
@@ -51,7 +51,7 @@ def make_stream_reader(options: Options, schema: StructType) -> DataSourceStream
         try:
             from lakebed.datasource.stream_source import TableStreamReader  # noqa: PLC0415 - not in all versions of Spark
         except ImportError:
-            from lakebed.datasource.old_spark import NoStreamReader  # noqa: PLC0415 - see above
+            from lakebed.datasource.no_stream_reader import NoStreamReader  # noqa: PLC0415 - see above
 
             return NoStreamReader()
         return TableStreamReader(partial(_stream, plain_names(options), schema))
@@ -139,7 +139,7 @@ def make_stream_writer(options: Options, schema: StructType, *, overwrite: bool)
         from lakebed.datasource.stream_sink import TableStreamWriter  # noqa: PLC0415 - batches do not need it
 
         given = plain_names(options)
-        table = writable(given)
+        table = writable_table(given)
         for name in ("partition", "partitionoverwritemode"):
             if name in given:
                 raise OptionError(
