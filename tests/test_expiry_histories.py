@@ -29,6 +29,8 @@ from lakebed.operations.fast_forward import fast_forward
 from lakebed.operations.orphans import remove_orphan_files
 from lakebed.operations.rollback import rollback_to
 from lakebed.scan import Scan
+from lakebed.table_kinds import rules_of
+from lakebed.table_rules.planned_read import ReadVersion
 
 FUTURE = 2**50
 PARTITIONS = st.sampled_from(["a", "b"])
@@ -36,10 +38,8 @@ NAMES = ["x", "y"]
 
 
 def rows_of(store: TableStore, snapshot: Snapshot) -> list[str]:
-    schema = store.schema()
-    return sorted(
-        map(repr, Scan(store, columns=None, where=None, snapshot=snapshot, schema=schema).to_arrow().to_pylist())
-    )
+    version = ReadVersion(snapshot, store.schema())
+    return sorted(map(repr, Scan(rules_of(store), version, columns=None, where=None).to_arrow().to_pylist()))
 
 
 class Histories(RuleBasedStateMachine):

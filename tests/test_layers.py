@@ -24,7 +24,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine",),
     ("operations",),
     ("streams",),
+    ("table_rules",),
     ("chain",),
+    ("table_kinds",),
     ("spark",),
     ("table_checks", "scan", "system_tables", "lake", "table", "chain_table", "maintenance", "history", "changes"),
     ("datasource",),
@@ -34,6 +36,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 # ``Lake.sql()`` and ``Lake.attach()`` hand a lake to the SQL catalog, which is typed on it. Nothing else reaches up.
 REACHES_UP = {("lakebed.lake", "lakebed.sql.attach"), ("lakebed.lake", "lakebed.sql.statements")}
+# ``table_kinds`` returns the rules of a table, which all others ask. ``chain_table`` holds the methods that only chain tables have,
+# and the package itself exports their results. No other module outside of ``chain`` imports from it.
+KNOWS_CHAINS = {"lakebed", "lakebed.table_kinds", "lakebed.chain_table"}
 LAYER_OF = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 
 
@@ -87,6 +92,8 @@ def problems(modules: Mapping[str, str]) -> list[str]:
                 found.append(f"{module} imports {target}, which is not there")
             elif LAYER_OF.get(part_of(target), -1) > LAYER_OF[part_of(module)]:
                 found.append(f"{module} imports {target}, which is above it")
+            elif part_of(target) == "chain" != part_of(module) and module not in KNOWS_CHAINS:
+                found.append(f"{module} imports {target}; ask lakebed.table_kinds.rules_of for the rules instead")
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -119,7 +126,11 @@ GOOD = {
     "lakebed.rows.write": "from lakebed.buckets.fixed import x",
     "lakebed.buckets": "",
     "lakebed.buckets.fixed": "from lakebed.metadata import scan",
-    "lakebed.table": "from lakebed.rows.write import x",
+    "lakebed.chain": "",
+    "lakebed.chain.layout": "from lakebed.metadata import scan",
+    "lakebed.chain.rules": "from lakebed.chain.layout import x",
+    "lakebed.table_kinds": "from lakebed.chain.rules import x",
+    "lakebed.table": "from lakebed.rows.write import x\nfrom lakebed.table_kinds import rules_of",
 }
 
 
@@ -157,6 +168,11 @@ def test_a_good_package_has_no_problems() -> None:
             "lakebed.errors imports lakebed.options, which is not there",
         ),
         ("lakebed.utils", "", "lakebed.utils belongs to no layer"),
+        (
+            "lakebed.table",
+            "from lakebed.chain import layout",
+            "lakebed.table imports lakebed.chain.layout; ask lakebed.table_kinds.rules_of for the rules instead",
+        ),
     ],
 )
 def test_a_violation_is_found(module: str, text: str, problem: str) -> None:

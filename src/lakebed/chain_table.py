@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from lakebed.chain.anchors import live_partitions
 from lakebed.chain.compact_chain import Asked, ChainCompaction, ChainPolicy, compact_chain
 from lakebed.chain.convert import disable_chain, enable_chain, is_half_way
-from lakebed.chain.layout import ChainTable, Role, branch_names, role_of
-from lakebed.chain.reading.branch_versions import Moment
+from lakebed.chain.layout import ChainTable
+from lakebed.chain.reading.branch_versions import BranchVersions
 from lakebed.chain.reading.plan_views import View
 from lakebed.chain.reading.read_chain import read_views
 from lakebed.chain.staleness import ChainState
-from lakebed.errors import OptionError, UnsupportedError
+from lakebed.errors import OptionError
 from lakebed.format import predicate as pred
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema.table_schema import TableSchema
-from lakebed.metadata.plan.file_scan import partition_mask
 from lakebed.metadata.store import TableStore
 from lakebed.operations.after_commit import after_commit
 from lakebed.operations.overwrite import partition_predicate
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 Partition = Mapping[str, Any]
 
 
-class Chained:
+class ChainVerbs:
     """The part of a table that is about its chain."""
 
     _store: TableStore
@@ -105,21 +103,6 @@ class Chained:
         self._check_main()
         disable_chain(self._chain(), lambda changes: self.alter(*changes), dry_run=dry_run)
 
-    def _check_shows_only_own(self, node: pred.Node) -> None:
-        """Refuse to take partitions away from main of a chain table that only its branches have."""
-        names = branch_names(self._store.schema()) if role_of(self._store) is Role.MAIN else None
-        if names is None:
-            return
-        for name in (name for name in names if name in self._store.branch_names()):
-            branch = self._store.on_branch(name)
-            found = pa.table({"partition": live_partitions(branch, branch.snapshots.latest())})
-            mask = partition_mask(found, node, branch.schema())
-            if len(found) and (mask is None or mask.any()):
-                raise UnsupportedError(
-                    f"table {self._store.name} is a chain table, and main only shows what its branches hold: drop partitions "
-                    f"of {self._store.name}$branch_{names[1]} or of {self._store.name}$branch_{names[0]}"
-                )
-
     def _chain(self) -> ChainTable:
         chain = ChainTable.of(self._store.on_branch(MAIN_BRANCH))
         if chain is None:
@@ -146,7 +129,7 @@ def _condition(schema: TableSchema, partition: Partition | Sequence[Partition] |
 
 def _reader(chain: ChainTable, spark: SparkSession | None) -> Callable[[ChainState, Sequence[View]], Any]:
     def read(state: ChainState, views: Sequence[View]) -> Any:
-        part = read_views(chain, Moment(state.full, state.delta), views)
+        part = read_views(chain, BranchVersions(state.full, state.delta), views)
         if spark is None:
             return pa.RecordBatchReader.from_batches(part.reader.arrow_schema, part.batches())
         from lakebed.spark.read.read_frame import to_spark  # noqa: PLC0415 - Spark is optional

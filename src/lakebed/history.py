@@ -10,10 +10,10 @@ from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.history.compactions import Compaction, CompactionPage, find_compactions
 from lakebed.metadata.history.pages import HistoryPage, Moment, find_page
+from lakebed.metadata.plan.time_travel import find_snapshot
 from lakebed.metadata.store import TableStore
 from lakebed.operations.diff import MAX_BYTES, Difference, SchemaDifference, diff
 from lakebed.options import check_existing
-from lakebed.scan import find_snapshot
 from lakebed.table_checks import check_keyed
 
 __all__ = ["Compaction", "CompactionPage", "Difference", "History", "HistoryPage", "SchemaDifference"]

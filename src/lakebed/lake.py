@@ -14,8 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from lakebed.chain.alter import make_branches
-from lakebed.chain.check_chain import asks_for_branches, check_chain, with_branch_names
 from lakebed.errors import (
     AlreadyExistsError,
     CorruptError,
@@ -37,6 +35,7 @@ from lakebed.storage import LocalStorage, Storage
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
 from lakebed.table_checks import check_buckets, check_new_keyed, check_overlay
+from lakebed.table_kinds import new_table_rules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -281,26 +280,23 @@ class Lake:
             raise NotFoundError(f"{known}. Make it with create_database({parsed.database!r})")
         given = {**self._table_defaults(), **normalise(options or {})}
         check_new(given, where=f"table {parsed}")
-        makes_branches = asks_for_branches(given)
-        if makes_branches:
-            given = with_branch_names(given)
+        rules = new_table_rules(given)
         made = create_schema(
             to_columns(schema),
             partition_by=partition_by,
             primary_key=primary_key,
-            options=given,
+            options=rules.options,
             comment=comment,
             time_millis=time.time_ns() // 1_000_000,
         )
-        check_chain(made, f"table {parsed}")  # before buckets: of a missing primary key it can say more
+        rules.check(made, f"table {parsed}")  # before buckets: of a missing primary key it can say more
         check_buckets(made, f"table {parsed}")
         check_new_keyed(made, f"table {parsed}")
         store = self._store(parsed)
         if not store.schemas.ids():
             self._check_nothing_left(store)
             if store.schemas.create(made):
-                if makes_branches:
-                    make_branches(store)
+                rules.finish(store)
                 return Table(store, self._spark)
         if ignore_if_exists:
             return Table(store, self._spark)

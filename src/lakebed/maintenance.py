@@ -11,10 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lakebed.chain.expire_chain import expire_table_partitions
-from lakebed.chain.verify_chain import check_chain_table
-from lakebed.chain.write_rules import check_fast_forward, check_rollback
-from lakebed.errors import OptionError
+from lakebed.errors import LakebedError, OptionError
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag
 from lakebed.format.times import moment_millis
@@ -33,6 +30,7 @@ from lakebed.operations.repair.repair_earliest import repair_earliest_snapshot
 from lakebed.operations.rollback import RollbackPlan, rollback_to
 from lakebed.operations.verify.report import Report
 from lakebed.operations.verify.verify import verify
+from lakebed.table_kinds import rules_of
 
 Length = str | dt.timedelta
 
@@ -58,7 +56,7 @@ class Maintenance:
 
     def fast_forward(self, name: str, *, dry_run: bool = False) -> FastForward:
         """Make main what a branch is: main's snapshots since the branch's first one go, the branch's take their place."""
-        check_fast_forward(self._store, name)
+        rules_of(self._store).check_fast_forward(name)
         return fast_forward(self._store, name, dry_run=dry_run)
 
     def merge_branch(self, name: str) -> Snapshot | None:
@@ -130,7 +128,7 @@ class Maintenance:
             timestamp_millis=millis,
             watermark=watermark,
             dry_run=dry_run,
-            check=lambda target: check_rollback(self._store, target),
+            check=rules_of(self._store).check_rollback,
         )
 
     def repair_earliest_snapshot(self, snapshot: int) -> int:
@@ -171,10 +169,9 @@ class Maintenance:
     ) -> list[dict[str, Any]]:
         """Drop old partitions; gives them. What is not given comes from the table's ``partition.*`` options.
 
-        A chain table drops them from both branches, by whole segments: see :mod:`lakebed.chain.expire_chain`.
+        A chain table drops them from both branches together: a full partition with the changes that build on it.
         """
-        return expire_table_partitions(
-            self._store,
+        return rules_of(self._store).expire_partitions(
             expiration_time=expiration_time,
             timestamp_formatter=timestamp_formatter,
             timestamp_pattern=timestamp_pattern,
@@ -229,7 +226,11 @@ class Maintenance:
         looked at, how many were, and how many there are.
         """
         found = verify(self._store, deep=deep, repair=repair, dry_run=dry_run, report=report)
-        return found.with_problems(check_chain_table(self._store))
+        try:
+            rules = rules_of(self._store)
+        except LakebedError:  # main has no readable schema, which the report says
+            return found
+        return found.with_problems(rules.verify())
 
     # ----------------------------------------------------------------------------------------------- consumers
 

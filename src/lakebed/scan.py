@@ -5,22 +5,14 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.chain.layout import ChainTable, Role, branch_names, role_of
-from lakebed.chain.reading.branch_versions import Moment, latest_moment, moment_at
-from lakebed.chain.reading.chain_reader import ASKED
-from lakebed.chain.reading.explain import ViewCost, costs, explained
-from lakebed.chain.reading.read_chain import ChainParts, read_chain
-from lakebed.chain.reading.read_metrics import ChainMetrics
 from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown_name
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
@@ -29,12 +21,14 @@ from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.metadata.data_paths import path_array
 from lakebed.metadata.plan.file_scan import PruneStep
 from lakebed.metadata.plan.interval import Interval
-from lakebed.metadata.store import TableStore
-from lakebed.operations.read import BranchRead, parts_of
+from lakebed.operations.read import BranchRead
 from lakebed.operations.read_changes import IncrementalRead, Part
-from lakebed.options import TableOptions
 from lakebed.rows.aggregates import count, min_max
 from lakebed.rows.where import parse_where
+from lakebed.table_rules.interface import TableRules
+from lakebed.table_rules.partition_costs import PartitionCost, cost_lines
+from lakebed.table_rules.planned_read import PlannedRead, ReadVersion
+from lakebed.table_rules.read_metrics import ReadMetrics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,15 +36,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-_WATERMARK: Final = "watermark-"
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What a scan will open: the snapshot, the files, and what each step of planning kept.
 
-    ``files`` has a row per data file: path, partition, bucket, level, rows and bytes. In a chain table a file is there once
-    for each partition that it is read for, and ``views`` tells how each partition is put together.
+    ``version`` is the version as text. ``files`` has a row per data file: path, partition, bucket, level, rows and bytes. In a
+    chain table a file is listed once for each partition that it is read for, and ``views`` tells how each partition is read.
     """
 
     table: str
@@ -60,8 +51,8 @@ class Plan:
     files: pa.Table
     steps: tuple[PruneStep, ...]
     interval: Interval | None = None
-    views: tuple[ViewCost, ...] = ()
-    moment: Moment | None = None
+    views: tuple[PartitionCost, ...] = ()
+    version: str = ""
 
     @property
     def file_count(self) -> int:
@@ -77,15 +68,13 @@ class Plan:
         return int(pc.sum(self.files["record_count"]).as_py() or 0)
 
     def __str__(self) -> str:
-        at = "no snapshot yet" if self.snapshot is None else f"snapshot {self.snapshot.id}"
-        if self.moment is not None:
-            at = f"{at} of main, {self.moment}"
-        head = f"scan of {self.table} at {at}" if self.interval is None else f"scan of {self.table}: {self.interval}"
+        what = f" at {self.version}" if self.interval is None else f": {self.interval}"
+        head = f"scan of {self.table}{what}"
         lines = [head, f"  columns: {', '.join(self.columns)}"]
         if self.where is not None:
             lines.append(f"  where: {self.where}")
         lines += [f"  {step}" for step in self.steps]
-        lines += [f"  {line}" for line in explained(self.views)]
+        lines += [f"  {line}" for line in cost_lines(self.views)]
         lines.append(
             f"  to read: {self.file_count} files, {self.byte_count:,} bytes, {self.record_count:,} rows at most"
         )
@@ -97,21 +86,18 @@ class Scan:
 
     def __init__(
         self,
-        store: TableStore,
+        rules: TableRules,
+        version: ReadVersion,
         *,
         columns: Sequence[str] | None,
         where: str | pred.Node | None,
-        snapshot: Snapshot | None,
-        schema: TableSchema,
-        time_travel: bool = False,
         interval: Interval | None = None,
-        chain: tuple[ChainTable, Moment] | None = None,
     ) -> None:
-        self._store = store
-        self._chain = chain
+        store, schema = rules.store, version.schema
+        self._rules = rules
+        self._version = version
         self._interval = interval
-        self._time_travel = time_travel
-        self._snapshot = snapshot
+        self._store = store
         self._schema = schema
         names = schema.field_names if columns is None else _names(columns)
         for name in names:
@@ -125,7 +111,7 @@ class Scan:
     @property
     def snapshot(self) -> Snapshot | None:
         """The snapshot that is read, ``None`` for a table without one."""
-        return self._snapshot
+        return self._version.snapshot
 
     @property
     def columns(self) -> tuple[Field, ...]:
@@ -137,44 +123,36 @@ class Scan:
         """The Arrow schema of the result."""
         return pa.schema([field_to_arrow(column) for column in self._columns])
 
-    @cached_property
+    @property
     def parts(self) -> tuple[Part, ...]:
         """What is read of which branch; mostly one part."""
-        if self._interval is not None:
-            return (IncrementalRead(self._store, self._schema, self._interval, self._columns, self._predicate),)
-        if self._chained is not None:
-            return self._chained.parts
-        return parts_of(self._whole, time_travel=self._time_travel)
-
-    @property
-    def _whole(self) -> BranchRead:
-        return BranchRead(self._store, self._schema, self._snapshot, self._columns, self._predicate)
+        return self._planned.parts
 
     @cached_property
-    def _chained(self) -> ChainParts | None:
-        """The planned read of a chain table; ``None`` for any other."""
-        return None if self._chain is None else read_chain(self._whole, *self._chain)
+    def _planned(self) -> PlannedRead:
+        if self._interval is not None:
+            changes = IncrementalRead(self._store, self._schema, self._interval, self._columns, self._predicate)
+            return PlannedRead((changes,))
+        whole = BranchRead(self._store, self._schema, self.snapshot, self._columns, self._predicate)
+        return self._rules.plan_read(whole, self._version)
 
     @property
-    def metrics(self) -> ChainMetrics | None:
-        """What putting partitions of a chain table together has cost in this process so far; ``None`` for other tables."""
-        return None if self._chained is None else self._chained.metrics
+    def metrics(self) -> ReadMetrics | None:
+        """What merging partitions of a chain table has cost in this process so far; ``None`` for other tables."""
+        return self._planned.metrics
 
     def plan(self) -> Plan:
         """What will be read, without reading it."""
-        files = pa.concat_tables([_files_of(part) for part in self.parts])
+        files = pa.concat_tables([_files_of(part, self._planned.partition_column(part)) for part in self.parts])
         text = None if self._predicate is None else pred.to_text(self._predicate)
         names = tuple(column.name for column in self._columns)
         steps = tuple(step for part in self.parts for step in part.result.steps)
-        views = () if self._chained is None else costs(self._chained)
-        moment = None if self._chain is None else self._chain[1]
-        return Plan(self._store.name, self._snapshot, names, text, files, steps, self._interval, views, moment)
+        views, version = self._planned.costs(), str(self._version)
+        return Plan(self._store.name, self.snapshot, names, text, files, steps, self._interval, views, version)
 
     def partitions(self) -> pa.Array:
         """The partitions that have files to read, as encoded rows."""
-        if self._chained is not None:
-            return self._chained.plan.partitions
-        return pc.unique(pa.chunked_array([part.result.entries["partition"].combine_chunks() for part in self.parts]))
+        return self._planned.partitions()
 
     def explain(self) -> str:
         """The plan as text: what each step kept, and what is left to read."""
@@ -230,12 +208,12 @@ class Scan:
         return least.as_py(), greatest.as_py()
 
 
-def _files_of(part: Part) -> pa.Table:
+def _files_of(part: Part, partitions: pa.ChunkedArray) -> pa.Table:
     entries = part.result.entries
     return pa.table(
         {
             "file_path": path_array(part.store, part.schema, entries),
-            "partition": entries[ASKED if ASKED in entries.column_names else "partition"],
+            "partition": partitions,
             "bucket": entries["bucket"],
             "level": entries["level"],
             "record_count": entries["row_count"],
@@ -254,150 +232,3 @@ def _names(columns: Sequence[str]) -> tuple[str, ...]:
     if isinstance(columns, str) or not columns:
         raise OptionError(f"columns must be a list of at least one column name, not {columns!r}")
     return tuple(columns)
-
-
-def scan_at(
-    store: TableStore,
-    columns: Sequence[str] | None,
-    where: str | pred.Node | None,
-    *,
-    version: int | str | None,
-    timestamp: Any,
-    tag: str | None,
-) -> Scan:
-    """A read of a table at the version asked for, with the columns it had then; of a chain table, all its branches.
-
-    The branches of a chain table have schemas of their own, so it is read with today's columns at any time.
-    """
-    travelled = version is not None or timestamp is not None or tag is not None
-    if role_of(store) is Role.MAIN and (chain := ChainTable.of(store)) is not None:
-        snapshot, moment = _chain_state(chain, version=version, timestamp=timestamp, tag=tag)
-        return Scan(
-            store,
-            columns=columns,
-            where=where,
-            snapshot=snapshot,
-            schema=store.schema(),
-            time_travel=travelled,
-            chain=(chain, moment),
-        )
-    snapshot = find_snapshot(store, version=version, timestamp=timestamp, tag=tag)
-    schema = store.schema_of(snapshot) if snapshot is not None and travelled else store.schema()
-    return Scan(store, columns=columns, where=where, snapshot=snapshot, schema=schema, time_travel=travelled)
-
-
-def _chain_state(
-    chain: ChainTable, *, version: int | str | None, timestamp: Any, tag: str | None
-) -> tuple[Snapshot | None, Moment]:
-    """The snapshots of main and of both branches that a read of a chain table asks for."""
-    if version is None and timestamp is None and tag is None:
-        return chain.main.snapshots.latest(), latest_moment(chain)
-    if timestamp is None or version is not None or tag is not None:
-        try:
-            snapshot = find_snapshot(chain.main, version=version, timestamp=timestamp, tag=tag)
-        except NotFoundError as error:
-            raise NotFoundError(
-                f"{error}. {chain.main.name} is a chain table, whose branches count their snapshots each for itself: read it by "
-                f"timestamp=, or a branch by its name ({chain.main.name}$branch_{chain.full.paths.branch})"
-            ) from None
-        millis = 0 if snapshot is None else snapshot.time_millis
-        return snapshot, moment_at(chain, millis)
-    millis = _as_millis(timestamp)
-    snapshot, moment = chain.main.snapshots.at(millis), moment_at(chain, millis)
-    if snapshot is None and moment.full is None and moment.delta is None:
-        raise NotFoundError(
-            f"chain table {chain.main.name} has no snapshot in any branch at or before {_as_text(millis)}"
-        )
-    return snapshot, moment
-
-
-def check_has_changes(store: TableStore) -> None:
-    """Refuse to read what changed in a chain table's main branch, which is put together from others."""
-    if role_of(store) is Role.MAIN:
-        names = branch_names(store.schema())
-        delta = "" if names is None else names[1]
-        raise UnsupportedError(
-            f"table {store.name} is a chain table: its changes are written to branch {delta!r}, and main has no history of "
-            f"them. Read {store.name}$branch_{delta} instead"
-        )
-
-
-def find_snapshot(store: TableStore, *, version: int | str | None, timestamp: Any, tag: str | None) -> Snapshot | None:
-    """The snapshot that a read asks for; the latest (or ``None`` without one) if it does not say."""
-    if sum(given is not None for given in (version, timestamp, tag)) > 1:
-        raise OptionError("give at most one of version=, timestamp= and tag=")
-    if any(isinstance(name, str) and ("\0" in name or "/" in name) for name in (version, tag)):
-        raise NotFoundError(f"table {store.name} has no tag {tag or version!r}: that is not the name of a tag")
-    if tag is not None:
-        return store.snapshots.tag(tag)
-    if version is not None:
-        return _by_version(store, version)
-    if timestamp is None:
-        return store.snapshots.latest()
-    millis = _as_millis(timestamp)
-    found = store.snapshots.at(millis)
-    if found is None:
-        earliest = store.snapshots.earliest()
-        first = "there are no snapshots" if earliest is None else f"the earliest is of {_as_text(earliest.time_millis)}"
-        raise NotFoundError(f"table {store.name} has no snapshot at or before {_as_text(millis)}; {first}")
-    return found
-
-
-def version_of_options(given: Mapping[str, str]) -> tuple[Any, Any, Any]:
-    """The version, timestamp and tag that options ``scan.*`` ask for."""
-    options = TableOptions(given)
-    watermark = options.get("scan.watermark")
-    version = options.get("scan.snapshot-id") or options.get("scan.version")
-    if version is None and watermark is not None:
-        version = f"{_WATERMARK}{watermark}"
-    timestamp = options.get("scan.timestamp-millis") or options.get("scan.timestamp")
-    return version, timestamp, options.get("scan.tag-name")
-
-
-def _by_version(store: TableStore, version: int | str) -> Snapshot:
-    """A snapshot id, ``watermark-<n>``, or a tag; a tag of such a name wins, as in Spark's ``VERSION AS OF``."""
-    if isinstance(version, str):
-        tagged = store.snapshots.find_tag(version)
-        if tagged is not None:
-            return tagged
-        if re.fullmatch(rf"{_WATERMARK}-?\d+", version):
-            return _by_watermark(store, int(version.removeprefix(_WATERMARK)))
-        if not (version.isascii() and version.isdigit()):
-            return store.snapshots.tag(version)
-    elif isinstance(version, bool) or not isinstance(version, int):
-        raise OptionError(f"version must be a snapshot id or the name of a tag, not {version!r}")
-    return store.snapshots.get(int(version))
-
-
-def _by_watermark(store: TableStore, watermark: int) -> Snapshot:
-    """The first snapshot whose watermark is as high: all rows up to it are there."""
-    found = store.snapshots.since_watermark(watermark)
-    if found is None:
-        raise NotFoundError(f"table {store.name} has no snapshot with a watermark of at least {watermark}")
-    return found
-
-
-def _as_millis(timestamp: Any) -> int:
-    """Epoch milliseconds of a number, a datetime, or ISO text; times without a zone are local, as in Spark."""
-    if isinstance(timestamp, bool) or not isinstance(timestamp, int | str | dt.datetime):
-        raise OptionError(f"timestamp must be epoch milliseconds, a datetime or ISO text, not {timestamp!r}")
-    if isinstance(timestamp, int):
-        return timestamp
-    if isinstance(timestamp, str):
-        try:
-            timestamp = dt.datetime.fromisoformat(timestamp)
-        except ValueError:
-            raise OptionError(f"timestamp {timestamp!r} is not of the form 2025-01-31 12:00:00") from None
-    try:
-        millis: int = round(timestamp.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        raise OptionError(f"timestamp {timestamp} is out of range") from None
-    return millis
-
-
-def _as_text(millis: int) -> str:
-    try:
-        moment = dt.datetime.fromtimestamp(millis / 1000)  # noqa: DTZ006 - local
-    except (ValueError, OverflowError, OSError):
-        return f"{millis} ms"
-    return moment.isoformat(sep=" ", timespec="milliseconds")

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from lakebed.chain import alter as chain_alter
-from lakebed.chain.check_chain import check_chain
-from lakebed.chain.expire_chain import expire_old_partitions
-from lakebed.chain.layout import Role, branch_names, role_of
-from lakebed.chain.write_rules import BranchRules
-from lakebed.chain_table import Chained
+from lakebed.chain_table import ChainVerbs
 from lakebed.errors import (
     OptionError,
     SchemaError,
@@ -32,8 +27,8 @@ from lakebed.history import History
 from lakebed.maintenance import Maintenance
 from lakebed.metadata.branches import create_branch
 from lakebed.metadata.plan.interval import Interval, find_interval, interval_of_options
+from lakebed.metadata.plan.time_travel import version_of_options
 from lakebed.metadata.store import TableStore
-from lakebed.operations.after_commit import after_commit
 from lakebed.operations.analyze import analyze, columns_to_analyze
 from lakebed.operations.compact.compact_append import compact_append_table
 from lakebed.operations.compact.compact_keyed import compact_keyed_table
@@ -44,15 +39,18 @@ from lakebed.operations.overwrite import partition_predicate
 from lakebed.operations.read import BranchRead
 from lakebed.operations.rescale import checked_buckets, rescale
 from lakebed.operations.rewrite import rewrite_files
-from lakebed.operations.write import Guard, Identity, unguarded
+from lakebed.operations.write import Guard, Identity
 from lakebed.operations.write import write as write_rows
 from lakebed.options import TableOptions, check_existing, check_new, normalise
 from lakebed.rows.merge_engines.merge_rows import MergeSpec
 from lakebed.rows.sort_order import SortOrder
 from lakebed.rows.where import parse_where
-from lakebed.scan import Scan, check_has_changes, scan_at, version_of_options
+from lakebed.scan import Scan
 from lakebed.spark.choose_engine import engine_for, engine_on
 from lakebed.table_checks import check_buckets, check_keyed, check_new_keyed
+from lakebed.table_kinds import alter_rules, rules_of
+from lakebed.table_rules.interface import TableRules
+from lakebed.table_rules.planned_read import ReadVersion
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +58,7 @@ if TYPE_CHECKING:
 _BRANCH_OPTIONS: Final = ("scan.fallback-branch", "scan.primary-branch")
 
 
-class Table(History, Maintenance, Chained):
+class Table(History, Maintenance, ChainVerbs):
     """A Paimon table, or one branch of it. Get one with ``lake.table("db.t")``."""
 
     def __init__(self, store: TableStore, spark: SparkSession | None = None) -> None:
@@ -135,13 +133,14 @@ class Table(History, Maintenance, Chained):
         "auto" takes "diff" between two tags, else the changelog if the table writes one, else "delta".
         """
         self._checked_schema(writing=False)
-        interval = self._changes(version, timestamp, tag, since, until, mode)
+        rules = rules_of(self._store)
+        interval = self._changes(rules, version, timestamp, tag, since, until, mode)
         if interval is not None:
-            return Scan(
-                self._store, columns=columns, where=where, snapshot=interval.end, schema=self.schema, interval=interval
-            )
+            at = ReadVersion(interval.end, self.schema)
+            return Scan(rules, at, columns=columns, where=where, interval=interval)
         version, timestamp, tag = self._travel(version, timestamp, tag)
-        return scan_at(self._store, columns, where, version=version, timestamp=timestamp, tag=tag)
+        at = rules.read_version(version=version, timestamp=timestamp, tag=tag)
+        return Scan(rules, at, columns=columns, where=where)
 
     def _travel(self, version: int | str | None, timestamp: Any, tag: str | None) -> tuple[Any, Any, Any]:
         """The version asked for in the call, else the one that the table's own ``scan.*`` options ask for."""
@@ -149,20 +148,22 @@ class Table(History, Maintenance, Chained):
             return version, timestamp, tag
         return version_of_options(self.options)
 
-    def _changes(self, version: Any, timestamp: Any, tag: Any, since: Any, until: Any, mode: str) -> Interval | None:
+    def _changes(
+        self, rules: TableRules, version: Any, timestamp: Any, tag: Any, since: Any, until: Any, mode: str
+    ) -> Interval | None:
         """What changes are asked for, in the call or by the table's own options; ``None``: none, but a state."""
         travels = version is not None or timestamp is not None or tag is not None
         if since is not None or until is not None or mode != "auto":
             if travels:
                 raise OptionError("since=, until= and mode= read changes; leave out version=, timestamp= and tag=")
-            check_has_changes(self._store)
+            rules.check_has_changes()
             interval: Interval | None = find_interval(self._store, since, until, mode)
         else:
             interval = None if travels else interval_of_options(self._store, TableOptions(self.options))
             if interval is not None and any(part is not None for part in self._travel(None, None, None)):
                 raise OptionError(f"table {self.name}: options ask for changes and for a version; unset one of them")
         if interval is not None:
-            check_has_changes(self._store)
+            rules.check_has_changes()
             self._check_one_branch()
         return interval
 
@@ -259,13 +260,8 @@ class Table(History, Maintenance, Chained):
         return self._tidied(made)
 
     def check_changeable(self) -> None:
-        """Refuse main of a chain table, whose rows are put together: a few of them, written to main, would hide the others."""
-        names = branch_names(self.schema) if role_of(self._store) is Role.MAIN else None
-        if names is not None:
-            raise UnsupportedError(
-                f"table {self.name} is a chain table, and main only shows what its branches hold: write changes and deletes of "
-                f"rows to {self.name}$branch_{names[1]}, or overwrite a whole partition"
-            )
+        """Raise if single rows cannot be changed, as in main of a chain table."""
+        rules_of(self._store).check_row_changes()
 
     def check_deletable(self) -> None:
         """Refuse a primary-key table whose merge engine cannot delete single rows."""
@@ -275,7 +271,7 @@ class Table(History, Maintenance, Chained):
     def truncate(self) -> Snapshot | None:
         """Delete all rows; earlier snapshots keep theirs. ``None`` if there was nothing to delete."""
         who = Identity.of(self._checked_schema(writing=True))
-        self._check_shows_only_own(pred.TRUE)
+        rules_of(self._store).check_drop(pred.TRUE)
         return self._by_the_rules(lambda guard: drop_rows(self._store, None, who, guard))
 
     def drop_partition(self, partition: Mapping[str, Any]) -> Snapshot | None:
@@ -285,7 +281,7 @@ class Table(History, Maintenance, Chained):
         who = Identity.of(self._checked_schema(writing=True))
         made = self._by_the_rules(lambda guard: drop_rows(self._store, partition, who, guard))
         if made is None:
-            self._check_shows_only_own(partition_predicate(self.schema, partition))
+            rules_of(self._store).check_drop(partition_predicate(self.schema, partition))
         return made
 
     def compact(
@@ -325,11 +321,7 @@ class Table(History, Maintenance, Chained):
         ``None`` for a table without snapshots.
         """
         schema = self._checked_schema(writing=True)
-        if role_of(self._store) is Role.MAIN:
-            raise UnsupportedError(
-                f"table {self.name} is a chain table, and statistics of main would leave out what its branches hold; analyze "
-                "those by their own names"
-            )
+        rules_of(self._store).check_analyze()
         chosen = columns_to_analyze(schema, columns, where=f"table {self.name}")
         if chosen and not scan:
             raise OptionError("columns are analyzed by reading them; leave out columns= or scan=False")
@@ -374,9 +366,9 @@ class Table(History, Maintenance, Chained):
         See :mod:`lakebed.changes` for what there is. Types may be given as text.
         """
         where = f"table {self.name}"
-        plain = chain_alter.named(self._store, [_checked(change) for change in changes])
-        check_new({c.key: c.value for c in plain if isinstance(c, SetOption)}, where=where)
-        for change in plain:
+        rules = alter_rules(self._store, [_checked(change) for change in changes])
+        check_new({c.key: c.value for c in rules.changes if isinstance(c, SetOption)}, where=where)
+        for change in rules.changes:
             if isinstance(change, SetOption) and change.key in _BRANCH_OPTIONS and change.value:
                 self._store.on_branch(change.value)
         has_snapshots = self.latest_snapshot() is not None
@@ -387,13 +379,12 @@ class Table(History, Maintenance, Chained):
             if changed.options != current.options:
                 check_buckets(changed, where)
             check_new_keyed(changed, where)
-            check_chain(changed, where)
+            rules.check(changed, where)
             return changed
 
-        chain_alter.change_branches(self._store, plain, derive)
-        made = self._store.schemas.change(lambda current: derive(current, plain, has_snapshots))
-        if len(plain) > len(changes):
-            chain_alter.make_branches(self._store)
+        rules.change_branches(self._store, derive)
+        made = self._store.schemas.change(lambda current: derive(current, rules.changes, has_snapshots))
+        rules.finish(self._store)
         return made
 
     # ------------------------------------------------------------------------------------------------ branches
@@ -412,20 +403,17 @@ class Table(History, Maintenance, Chained):
     # ------------------------------------------------------------------------------------------------- inside
 
     def _by_the_rules(self, run: Callable[[Guard], Snapshot | None], *, same_rows: bool = False) -> Snapshot | None:
-        """Write to this branch; one of a chain table has rules of its own, see :mod:`lakebed.chain.write_rules`."""
-        rules = BranchRules.of(self._store)
-        if rules is None:
-            return self._tidied(run(unguarded))
-        rules.begin()
-        made = run(rules.same_rows if same_rows else rules.guarded)
-        if not same_rows:
-            rules.finish(made)
-        return self._tidied(made)
+        """Write to this branch under the rules of the table."""
+        rules = rules_of(self._store)
+        made = rules.write(run, same_rows=same_rows)
+        if made is not None:
+            rules.after_commit()
+        return made
 
     def _tidied(self, made: Snapshot | None) -> Snapshot | None:
-        """After a commit, what is too old goes, as the table's options say."""
+        """Expire what is too old after a commit, as the options of the table say."""
         if made is not None:
-            after_commit(self._store, expire_old_partitions)
+            rules_of(self._store).after_commit()
         return made
 
     def _checked_schema(self, *, writing: bool) -> TableSchema:

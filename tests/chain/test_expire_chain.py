@@ -10,7 +10,7 @@ import pytest
 from tests.chain.days import Days, new_lake, new_table, partition
 
 from lakebed import changes
-from lakebed.chain.expire_chain import expire_chain_partitions, expire_table_partitions, old_segments
+from lakebed.chain.expire_chain import expire_chain_partitions, expire_main_partitions, old_segments
 from lakebed.chain.layout import Link
 from lakebed.errors import OptionError
 
@@ -123,7 +123,7 @@ def test_through_the_table_and_by_its_options(days: Days) -> None:
     assert days.days("snapshot") == [5]
     assert days.days("delta") == [5, 6]
     assert days.main.scan(where="date = '20250801'").to_arrow().num_rows == 0
-    assert expire_table_partitions(days.main._store, now=NOW) == []
+    assert expire_main_partitions(days.chain, now=NOW) == []
 
 
 def test_changes_that_come_while_it_expires_keep_their_anchor(days: Days, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,9 +131,9 @@ def test_changes_that_come_while_it_expires_keep_their_anchor(days: Days, monkey
 
     drop = module._drop
 
-    def raced(store: Any, links: Any) -> None:
-        drop(store, links)
-        if store.paths.branch == "delta":
+    def raced(chain: Any, role: Any, links: Any) -> None:
+        drop(chain, role, links)
+        if role == "delta":
             monkeypatch.setattr(module, "_drop", drop)
             days.change(2, {2: "late"})
 

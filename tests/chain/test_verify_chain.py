@@ -42,7 +42,7 @@ def test_drifted_columns_and_options(days: Days) -> None:
 
 def test_partitions_without_a_time(days: Days, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:  # as another writer would write it
-        patched.setattr(writes.BranchRules, "_check_times", lambda *_: None)
+        patched.setattr(writes.ChainWriteGuard, "_check_times", lambda *_: None)
         days.delta.write([{"k": 1, "v": "x", "date": "someday"}])
     report = days.main.verify()
     assert codes(report.errors) == ["chain-no-time"]

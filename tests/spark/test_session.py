@@ -42,9 +42,7 @@ def test_frames_are_told_without_importing_pyspark(spark: Any) -> None:
     assert session.is_spark_frame(connect())
     assert not session.is_spark_frame(type("DataFrame", (), {"__module__": "pandas"})())
     assert not session.is_spark_frame([1])
-    code = (
-        "import sys; from lakebed.spark.choose_engine import engine_for; engine_for([]); print('pyspark' in sys.modules)"
-    )
+    code = "import sys; from lakebed.spark.choose_engine import engine_for; engine_for([]); print('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from lakebed.chain.layout import ChainTable, Link
 from lakebed.chain.reading.branch_schemas import check_same_rows
-from lakebed.chain.reading.branch_versions import Moment, latest_moment
+from lakebed.chain.reading.branch_versions import BranchVersions, latest_versions
 from lakebed.chain.reading.chain_reader import ASKED, ChainReader
 from lakebed.chain.reading.plan_views import Group, Kind, View
 from lakebed.chain.reading.read_chain import Branch, read_views
@@ -41,6 +41,22 @@ _MERGE: Final = "chain-table.streaming.merge-snapshot"
 _NOT_HERE: Final = ("scan.snapshot-id", "scan.timestamp-millis", "scan.timestamp", "consumer-id")
 
 
+def chain_stream(chain: ChainTable, wanted: TableStream) -> ChainStream:
+    """The stream of a chain table that reads the columns and rows of a stream of its main branch."""
+    schema = chain.delta.schema()
+    return ChainStream(
+        chain.delta,
+        schema,
+        schema.select([column.name for column in wanted.columns]),
+        wanted.predicate,
+        wanted.kinds,
+        wanted.all_columns,
+        wanted.new_columns_pass,
+        wanted.updates,
+        chain=chain,
+    )
+
+
 @dataclass(frozen=True)
 class ChainStream(TableStream):
     """A stream over a chain table; ``store`` and ``schema`` are those of its delta branch."""
@@ -50,9 +66,9 @@ class ChainStream(TableStream):
     def start(self) -> Position:
         """Where a new stream begins: at what is there now."""
         self._check()
-        moment = latest_moment(self.chain)
-        full, delta = (0 if one is None else one.id for one in (moment.full, moment.delta))
-        seen = "" if moment.delta is None else moment.delta.delta_manifest_list
+        versions = latest_versions(self.chain)
+        full, delta = (0 if one is None else one.id for one in (versions.full, versions.delta))
+        seen = "" if versions.delta is None else versions.delta.delta_manifest_list
         return Position(delta, in_state=True, full=full, seen=seen) if full or delta else Position(FIRST_SNAPSHOT_ID)
 
     def _check(self) -> None:
@@ -78,14 +94,14 @@ class ChainStream(TableStream):
 
     def state(self, at: Position) -> Contents:
         """What was there at the pinned moment."""
-        moment = Moment(self._pinned(self.chain.full, at.full), self._pinned(self.chain.delta, at.snapshot))
+        versions = BranchVersions(self._pinned(self.chain.full, at.full), self._pinned(self.chain.delta, at.snapshot))
         keys = self.chain.keys
-        full = Branch.of(keys, self.chain.full, moment.full)
-        delta = Branch.of(keys, self.chain.delta, moment.delta)
-        stale = stale_partitions(self.chain, moment.full, moment.delta)
+        full = Branch.of(keys, self.chain.full, versions.full)
+        delta = Branch.of(keys, self.chain.delta, versions.delta)
+        stale = stale_partitions(self.chain, versions.full, versions.delta)
         anchors, later = _latest(full.links, delta.links, stale)
         if TableOptions(self.chain.main.schema().options).get(_MERGE):
-            return self._merged(moment, anchors, later)
+            return self._merged(versions, anchors, later)
         links = [link for group in later.values() for link in group]
         parts = [
             self._whole(full, anchors.values(), _FULL),
@@ -115,7 +131,7 @@ class ChainStream(TableStream):
         part = Part(found.how, found.entries, found.groups, found.deleted, origin)
         return part, listing.weighed([part]).weights
 
-    def _merged(self, moment: Moment, anchors: dict[Group, Link], later: dict[Group, list[Link]]) -> Contents:
+    def _merged(self, versions: BranchVersions, anchors: dict[Group, Link], later: dict[Group, list[Link]]) -> Contents:
         """The partitions of each group as one: the last of them."""
         views = [
             View(
@@ -123,7 +139,7 @@ class ChainStream(TableStream):
             )
             for group in sorted({*anchors, *later}, key=repr)
         ]
-        read = read_views(self.chain, moment, views)
+        read = read_views(self.chain, versions, views)
         entries = read.result.entries.sort_by([(name, "ascending") for name in (ASKED, "bucket")])
         starts = entries.select([ASKED, "bucket"]).append_column("row", pa.array(np.arange(len(entries))))
         rows = starts.group_by([ASKED, "bucket"], use_threads=False).aggregate([("row", "list")])["row_list"]
@@ -138,7 +154,7 @@ class ChainStream(TableStream):
             schema = self.chain.full.schema()
             return StreamReader(self.chain.full, schema, schema.select(names), self.predicate, part.how, self.kinds)
         if part.origin == _MERGED:
-            read = read_views(self.chain, Moment(None, None), ())
+            read = read_views(self.chain, BranchVersions(None, None), ())
             columns = read.schema.select(names)
             return _MergedReader(read.store, read.schema, columns, self.predicate, part.how, self.kinds)
         return super().reader(part)

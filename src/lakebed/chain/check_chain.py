@@ -10,10 +10,11 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Final
 
-from lakebed.chain.layout import DELTA_BRANCH, ENABLED, FULL_BRANCH, ChainKeys
+from lakebed.chain.layout import ChainKeys
 from lakebed.errors import OptionError, SchemaError
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.branch_roles import DELTA_BRANCH, ENABLED, FULL_BRANCH
 from lakebed.metadata.branches import check_branch_name
 from lakebed.options import TableOptions
 
@@ -25,24 +26,9 @@ _PRODUCERS: Final = ("none", "input")
 _SOME_TIME: Final = dt.datetime(2000, 1, 1)  # noqa: DTZ001 - times of partitions have no zone
 
 
-def is_enabled(schema: TableSchema) -> bool:
-    """Whether a table asks to be a chain table, with its branches named or not."""
-    return bool(TableOptions(schema.options).get(ENABLED))
-
-
-def asks_for_branches(options: Mapping[str, str]) -> bool:
-    """Whether options of a new table make it a chain table and name no branch, so that the usual ones are made for it."""
-    return bool(TableOptions(options).get(ENABLED)) and not any(options.get(name) for name in DEFAULT_BRANCHES)
-
-
-def with_branch_names(options: Mapping[str, str]) -> dict[str, str]:
-    """Options with the usual names of both branches."""
-    return {**options, **DEFAULT_BRANCHES}
-
-
 def check_chain(schema: TableSchema, where: str) -> None:
     """Refuse what cannot be a chain table; a table that does not ask to be one passes."""
-    if not is_enabled(schema):
+    if not TableOptions(schema.options).get(ENABLED):
         return
     if not schema.primary_keys:
         raise SchemaError(f"{where}: a chain table needs a primary key to merge changes by ({ENABLED!r} is set)")

@@ -27,16 +27,17 @@ from lakebed.chain.layout import ChainTable, Link
 from lakebed.chain.reading.asked_partitions import named_partitions
 from lakebed.chain.reading.plan_views import Chains, View
 from lakebed.chain.staleness import ChainState, remember
-from lakebed.chain.write_rules import BranchRules, finish_truncations
+from lakebed.chain.write_rules import ChainWriteGuard, finish_truncations
 from lakebed.engine import IN_PROCESS, Engine, NewFiles
 from lakebed.errors import CommitConflictError, OptionError
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.branch_roles import BranchRole
 from lakebed.metadata.commit.commit import Change, Commit
 from lakebed.metadata.plan.file_scan import live_entries, partition_mask
 from lakebed.operations.overwrite import delete_partitions, lifted
-from lakebed.operations.write import Identity, unguarded, write_files
+from lakebed.operations.write import Identity, write_files
 from lakebed.options import parse_duration, parse_size
 
 ReadViews = Callable[[ChainState, Sequence[View]], Any]
@@ -283,8 +284,7 @@ def _build(
         kind = CommitKind.OVERWRITE if len(replaced) else CommitKind.APPEND
         return Commit(kind=kind, plan=plan, user=who.user, identifier=who.identifier, properties=properties)
 
-    rules = BranchRules.of(chain.full)
-    guard = unguarded if rules is None else rules.guarded
+    guard = ChainWriteGuard(chain, BranchRole.FULL).guarded
     made = write_files(chain.full, read(state, views), make, changelog=False, replaces=True, engine=engine, guard=guard)
     return made, pa.concat_tables(written)
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from lakebed.chain.anchors import known_links, live_partitions, partition_text
 from lakebed.chain.check_chain import DEFAULT_BRANCHES, check_chain
-from lakebed.chain.layout import DELTA_BRANCH, ENABLED, FULL_BRANCH, ChainKeys, ChainTable
+from lakebed.chain.layout import ChainKeys, ChainTable
 from lakebed.chain.staleness import ChainState
 from lakebed.chain.write_rules import finish_truncations
 from lakebed.errors import AlreadyExistsError, CommitConflictError, DataError, OptionError, SchemaError
@@ -30,6 +30,7 @@ from lakebed.format.schema.evolution import Change as SchemaChange
 from lakebed.format.schema.evolution import RemoveOption, SetOption
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.branch_roles import DELTA_BRANCH, ENABLED, FULL_BRANCH
 from lakebed.metadata.branches import create_branch, drop_branch
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.plan.file_scan import live_entries

@@ -24,12 +24,11 @@ from lakebed.chain.anchors import by_group
 from lakebed.chain.branch_log import EXPIRED
 from lakebed.chain.layout import ChainTable, Link
 from lakebed.chain.staleness import ChainState
-from lakebed.chain.write_rules import BranchRules, check_expiry_of_branch, finish_truncations
+from lakebed.chain.write_rules import ChainWriteGuard, finish_truncations
 from lakebed.errors import OptionError
-from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.snapshot import CommitKind
+from lakebed.metadata.branch_roles import BranchRole
 from lakebed.metadata.commit.commit import Commit, commit
-from lakebed.metadata.store import TableStore
 from lakebed.operations.expire.expire_partitions import expire_partitions, expiry_length
 from lakebed.operations.overwrite import delete_partitions
 from lakebed.options import TableOptions
@@ -81,15 +80,16 @@ def expire_chain_partitions(
     deltas = [link for segment in segments for link in segment.deltas]
     fulls = [link for segment in segments for link in segment.full]
     if not dry_run:
-        _drop(chain.delta, deltas)
-        _drop(chain.full, fulls)
+        _drop(chain, BranchRole.DELTA, deltas)
+        _drop(chain, BranchRole.FULL, fulls)
     going = {link.encoded: link for link in sorted((*deltas, *fulls), key=lambda link: link.time)}
     return [dict(link.values) for link in going.values()]
 
 
-def _drop(store: TableStore, links: Sequence[Link]) -> None:
+def _drop(chain: ChainTable, role: BranchRole, links: Sequence[Link]) -> None:
     if not links:
         return
+    store = chain.full if role is BranchRole.FULL else chain.delta
     partitions = pa.array([link.encoded for link in links], pa.binary())
     request = Commit(
         kind=CommitKind.OVERWRITE,
@@ -97,31 +97,18 @@ def _drop(store: TableStore, links: Sequence[Link]) -> None:
         operation="TRUNCATE",
         properties={EXPIRED: "true"},
     )
-    rules = BranchRules.of(store)
-    # The changes of a segment are gone by now; new ones that somebody wrote meanwhile keep their full partition.
-    guards = rules is not None and store.paths.branch == rules.chain.full.paths.branch
-    commit(store, rules.guarded(request) if rules is not None and guards else request)
+    # The changes of a segment are gone by now. If somebody wrote new ones meanwhile, their full partition must stay.
+    commit(store, ChainWriteGuard(chain, role).guarded(request) if role is BranchRole.FULL else request)
 
 
-def expire_table_partitions(store: TableStore, **given: Any) -> list[dict[str, Any]]:
-    """Expire partitions of a table, of whatever kind it is; what is given is as for any table."""
-    check_expiry_of_branch(store)
-    chain = ChainTable.of(store) if store.paths.branch == MAIN_BRANCH else None
-    if chain is None:
-        return expire_partitions(store, **given)
+def expire_main_partitions(chain: ChainTable, **given: Any) -> list[dict[str, Any]]:
+    """Expire what main itself holds and then the segments of the branches; the arguments are those of any table."""
+    name = chain.main.name
     if given.get("strategy") not in {None, "values-time"}:
-        raise OptionError(
-            f"partitions of chain table {store.name} expire by their values, not by {given['strategy']!r}"
-        )
-    for name in ("timestamp_pattern", "timestamp_formatter"):
-        if given.get(name) is not None:
-            raise OptionError(f"the times of chain table {store.name} are told by its options; leave out {name}")
-    kept = {name: given[name] for name in ("expiration_time", "max_expires", "dry_run", "now") if name in given}
-    own = expire_partitions(store, **kept)
+        raise OptionError(f"partitions of chain table {name} expire by their values, not by {given['strategy']!r}")
+    for option in ("timestamp_pattern", "timestamp_formatter"):
+        if given.get(option) is not None:
+            raise OptionError(f"the times of chain table {name} are told by its options; leave out {option}")
+    kept = {key: given[key] for key in ("expiration_time", "max_expires", "dry_run", "now") if key in given}
+    own = expire_partitions(chain.main, **kept)
     return own + [one for one in expire_chain_partitions(chain, **kept) if one not in own]
-
-
-def expire_old_partitions(store: TableStore) -> object:
-    """What a commit to any branch is followed by, where the options ask for it."""
-    rules = BranchRules.of(store)
-    return expire_table_partitions(store if rules is None else rules.chain.main)

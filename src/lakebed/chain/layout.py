@@ -4,8 +4,8 @@ Of the partition columns a suffix (``chain-table.chain-partition-keys``, else al
 ``partition.timestamp-pattern`` and ``partition.timestamp-formatter``; the columns before it are the *group*, and each group
 is a chain of its own. Partitions of a chain are ordered by time, whatever the types of their columns.
 
-A handle has a role: ``MAIN`` is the facade that reads both branches, ``FULL`` and ``DELTA`` are the branches themselves,
-which read like ordinary tables. A table without ``chain-table.enabled``, or without the names of both branches, has none.
+Main shows what both branches hold; the branches themselves are read like ordinary tables
+(:class:`lakebed.metadata.branch_roles.BranchRole`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
 
@@ -23,23 +22,13 @@ from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.partition_time import PartitionTime
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.branch_roles import DELTA_BRANCH, FULL_BRANCH, chain_branches
 from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import partition_value
 from lakebed.options import TableOptions
 
-ENABLED: Final = "chain-table.enabled"
 CHAIN_KEYS: Final = "chain-table.chain-partition-keys"
-FULL_BRANCH: Final = "scan.fallback-snapshot-branch"
-DELTA_BRANCH: Final = "scan.fallback-delta-branch"
-
-
-class Role(StrEnum):
-    """What a handle on a chain table is."""
-
-    MAIN = "main"
-    FULL = "snapshot"
-    DELTA = "delta"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +108,14 @@ class ChainTable:
 
         A branch that the options name and that does not exist is an error that says how to make it.
         """
-        names = branch_names(store.schema())
+        names = chain_branches(store.schema().options)
         if names is None or store.paths.branch not in {MAIN_BRANCH, *names}:
             return None
         return ChainTable(
-            store.on_branch(MAIN_BRANCH), _branch(store, FULL_BRANCH, names[0]), _branch(store, DELTA_BRANCH, names[1])
+            store.on_branch(MAIN_BRANCH),
+            _branch(store, FULL_BRANCH, names.full),
+            _branch(store, DELTA_BRANCH, names.delta),
         )
-
-
-def branch_names(schema: TableSchema) -> tuple[str, str] | None:
-    """The branches of full partitions and of changes; ``None`` for a table that is no chain table."""
-    full, delta = schema.options.get(FULL_BRANCH, ""), schema.options.get(DELTA_BRANCH, "")
-    if not TableOptions(schema.options).get(ENABLED) or not full or not delta:
-        return None
-    return full, delta
-
-
-def role_of(store: TableStore) -> Role | None:
-    """What a handle is in its chain table; ``None``: it belongs to none."""
-    names = branch_names(store.schema())
-    roles = {MAIN_BRANCH: Role.MAIN} | ({} if names is None else {names[0]: Role.FULL, names[1]: Role.DELTA})
-    return None if names is None else roles.get(store.paths.branch)
 
 
 def _branch(store: TableStore, option: str, name: str) -> TableStore:

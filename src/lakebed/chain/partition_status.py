@@ -1,54 +1,40 @@
-"""The state of a chain table, partition by partition: what there is, and what a read of it would cost."""
+"""The partitions of a chain table, as ``$chain`` lists them: which branches have each, and what a read of it costs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 
+from lakebed.chain.anchors import partition_text
 from lakebed.chain.layout import ChainTable
-from lakebed.chain.reading.branch_versions import latest_moment
-from lakebed.chain.reading.explain import MAIN, ViewCost, costs
+from lakebed.chain.reading.branch_versions import latest_versions
 from lakebed.chain.reading.read_chain import ChainParts, read_chain
+from lakebed.chain.reading.read_costs import costs
 from lakebed.operations.read import BranchRead
+from lakebed.table_rules.partition_costs import MAIN, PartitionStatus
 
 DELTA: Final = "delta"
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionStatus:
-    """One partition of a chain table.
-
-    ``kind`` says which branches have it: ``main``, ``full``, ``delta`` or ``full+delta``; ``cost`` how it is read now. A
-    ``stale`` full partition is not read, but put together from others. ``bytes_saved`` is about what a full copy of the
-    partition would take more than its changes do.
-    """
-
-    kind: str
-    group: tuple[object, ...]
-    cost: ViewCost
-    stale: bool
-    bytes_saved: int = 0
-
-
 def chain_status(chain: ChainTable) -> list[PartitionStatus]:
-    """Every partition that a chain table has: main's first, the others by group and time."""
+    """All partitions of a chain table: those of main first, the others by group and time."""
     schema = chain.main.schema()
     main = BranchRead(chain.main, schema, chain.main.snapshots.latest(), schema.fields, None)
-    read = read_chain(main, chain, latest_moment(chain))
+    read = read_chain(main, chain, latest_versions(chain))
     kinds = _kinds(read)
     changes = _bytes_by_partition(read.plan.delta.files)
     views = iter(read.plan.views)
     found = []
     for cost in costs(read):
         if cost.kind == MAIN:
-            found.append(PartitionStatus(MAIN, (), cost, stale=False))
+            found.append(PartitionStatus(MAIN, None, cost, stale=False))
             continue
         link = next(views).partition
         kind, stale = kinds[link.encoded], link.encoded in read.plan.stale
         saved = cost.bytes - cost.bytes_saved - changes.get(link.encoded, 0) if kind == DELTA else 0
-        found.append(PartitionStatus(kind, link.group, cost, stale, saved))
+        group = partition_text({name: link.values[name] for name in chain.keys.group}) or None
+        found.append(PartitionStatus(kind, group, cost, stale, saved))
     return found
 
 

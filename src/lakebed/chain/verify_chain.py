@@ -10,21 +10,17 @@ from collections.abc import Iterable, Iterator
 from lakebed.chain.alter import SHARED
 from lakebed.chain.anchors import known_links, live_partitions, partition_text
 from lakebed.chain.branch_log import touched
-from lakebed.chain.layout import ChainTable, Link, branch_names
+from lakebed.chain.layout import ChainTable, Link
 from lakebed.chain.reading.branch_schemas import check_same_rows
 from lakebed.chain.staleness import ChainState
 from lakebed.errors import LakebedError, NotFoundError, SchemaError
-from lakebed.format.paths import MAIN_BRANCH
 from lakebed.metadata.store import TableStore
 from lakebed.operations.verify.report import Problem, some
 
 
-def check_chain_table(store: TableStore) -> list[Problem]:
-    """The problems of a chain table; none for any other table. Never raises because of damage."""
-    main = store.on_branch(MAIN_BRANCH)
+def check_chain_table(main: TableStore) -> list[Problem]:
+    """The problems of a chain table, given its main branch. Never raises because of damage."""
     try:
-        if branch_names(main.schema()) is None:
-            return []
         chain = ChainTable.of(main)
     except NotFoundError as error:
         return [Problem("error", "chain-branch-missing", str(error), main.paths.branches, "create the branch")]

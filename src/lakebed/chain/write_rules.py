@@ -21,49 +21,42 @@ import pyarrow.compute as pc
 
 from lakebed.chain.anchors import check_droppable, known_links, live_partitions, partition_text
 from lakebed.chain.branch_log import SAME_ROWS
-from lakebed.chain.layout import ChainTable, Role, branch_names
+from lakebed.chain.layout import ChainTable
 from lakebed.chain.staleness import ChainState, remember
-from lakebed.errors import DataError, LakebedError, OptionError
+from lakebed.errors import DataError, LakebedError
 from lakebed.format.manifest.manifest import ADD
-from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.branch_roles import BranchRole
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.plan.file_scan import partition_table
-from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import delete_partitions
+from lakebed.table_rules.write_guard import WriteGuard
 
 _LOG: Final = logging.getLogger("lakebed")
 
 
-class BranchRules:
-    """The rules for one write to a branch of a chain table."""
+class ChainWriteGuard(WriteGuard):
+    """Guards one write to a data branch of a chain table.
 
-    def __init__(self, chain: ChainTable, role: Role) -> None:
+    ``same_rows``: the write changes files but not rows. Its commit is marked, so that no full partition becomes stale by it.
+    """
+
+    def __init__(self, chain: ChainTable, role: BranchRole, *, same_rows: bool = False) -> None:
         self.chain = chain
         self.role = role
+        self.same_rows = same_rows
         self._parsed: set[bytes] = set()
         self._full_seen = 0
         self._overwritten: pa.Array = pa.array([], pa.binary())
 
-    @staticmethod
-    def of(store: TableStore) -> BranchRules | None:
-        """The rules for a branch; ``None`` where there are none: on main, and in tables that are no chain tables."""
-        if store.paths.branch == MAIN_BRANCH:
-            return None
-        main = store.on_branch(MAIN_BRANCH)
-        names = branch_names(main.schema())
-        if names is None or store.paths.branch not in names:
-            return None
-        chain = ChainTable.of(main)
-        role = Role.FULL if store.paths.branch == names[0] else Role.DELTA
-        return None if chain is None else BranchRules(chain, role)
-
     def begin(self) -> None:
-        """Finish what a process left that died after overwriting changes."""
+        """Finish what a process left undone that died after it had overwritten changes."""
         finish_truncations(self.chain)
 
     def guarded(self, request: Commit) -> Commit:
-        """The same commit, that fails where it would break a rule."""
+        """The same commit, which fails where it would break a rule."""
+        if self.same_rows:
+            return replace(request, properties={**request.properties, SAME_ROWS: "true"})
 
         def plan(latest: Snapshot | None) -> Change:
             change = request.plan(latest)
@@ -72,15 +65,11 @@ class BranchRules:
 
         return replace(request, plan=plan)
 
-    def same_rows(self, request: Commit) -> Commit:
-        """The same commit, marked as one that changes no rows: nothing that was built of them is stale afterwards."""
-        return replace(request, properties={**request.properties, SAME_ROWS: "true"})
-
     def finish(self, made: Snapshot | None) -> None:
-        """What follows the commit. It is made and acknowledged, so nothing here may fail it."""
-        if made is None:
+        """Empty full partitions whose changes the commit overwrote, and record the commit in the branch logs."""
+        if made is None or self.same_rows:
             return
-        if self.role is Role.DELTA and made.commit_kind is CommitKind.OVERWRITE:
+        if self.role is BranchRole.DELTA and made.commit_kind is CommitKind.OVERWRITE:
             self._empty_full_partitions(made)
         remember(self.chain)
 
@@ -114,7 +103,7 @@ class BranchRules:
         if kind is not CommitKind.OVERWRITE:
             return
         gone = pc.unique(entries.filter(pc.invert(is_add))["partition"].combine_chunks())
-        if self.role is Role.FULL:
+        if self.role is BranchRole.FULL:
             self._check_full(latest, gone, added)
         else:
             self._check_delta(latest, gone, added)
@@ -200,36 +189,14 @@ def finish_truncations(chain: ChainTable) -> Snapshot | None:
     return truncate(chain, set(lost), lambda state, partition: partition in state.lost_truncations)
 
 
-def check_rollback(store: TableStore, target: Snapshot) -> None:
-    """Refuse to roll the full branch back to where a partition was not there yet that changes need."""
-    rules = BranchRules.of(store)
-    if rules is None or rules.role is not Role.FULL:
-        return
-    state, keys = ChainState.latest(rules.chain), rules.chain.keys
+def check_rollback(chain: ChainTable, target: Snapshot) -> None:
+    """Raise if the full branch, rolled back to a snapshot, would lack a partition that changes need."""
+    state = ChainState.latest(chain)
     check_droppable(
-        rules.chain.main.name,
+        chain.main.name,
         state.usable,
-        known_links(keys, live_partitions(store, target))[0],
+        known_links(chain.keys, live_partitions(chain.full, target))[0],
         state.deltas,
         doing="rolled back",
         instead="roll back to a snapshot that has it",
     )
-
-
-def check_fast_forward(store: TableStore, name: str) -> None:
-    """Refuse to make main a copy of one of its two branches, which would hide what both together show."""
-    if name in (branch_names(store.on_branch(MAIN_BRANCH).schema()) or ()):
-        raise OptionError(
-            f"branch {name!r} of chain table {store.name} cannot become main: main shows it already, and would then hide what "
-            "both branches show together. disable_chain() gives main the full partitions; nothing was changed"
-        )
-
-
-def check_expiry_of_branch(store: TableStore) -> None:
-    """Refuse to let partitions of one branch expire without the other."""
-    rules = BranchRules.of(store)
-    if rules is not None:
-        raise OptionError(
-            f"partitions of a chain table expire in both branches together; expire those of table {rules.chain.main.name}, "
-            f"not of its branch {store.paths.branch!r}"
-        )

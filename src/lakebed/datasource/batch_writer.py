@@ -20,7 +20,6 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceWriter, Writ
 from pyspark.sql.types import StructType
 
 from lakebed.buckets.dynamic import has_dynamic_buckets
-from lakebed.chain.write_rules import BranchRules
 from lakebed.datasource.source_options import (
     Options,
     overwrites_dynamically,
@@ -55,6 +54,7 @@ from lakebed.rows.keyed.keyed_write import KeyedWriter
 from lakebed.spark.worker_errors import plain_errors
 from lakebed.spark.write.write_mode import WriteMode
 from lakebed.table_checks import check_keyed
+from lakebed.table_kinds import rules_of
 
 _TASK_BYTES: Final = 256 * 1024 * 1024
 """What a task holds in memory before it spills or writes."""
@@ -175,13 +175,7 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
         else:
             change = Change(entries=files.data, changelog=files.changelog)
             request = append(change, user=self._who.user, identifier=self._who.identifier)
-        rules = BranchRules.of(self._store)
-        if rules is not None:
-            rules.begin()
-            request = rules.guarded(request)
-        made = commit(self._store, request)
-        if rules is not None:
-            rules.finish(made)
+        made = rules_of(self._store).write(lambda guard: commit(self._store, guard(request)))
         if made is not None and schema.primary_keys:
             # Spark would take the write for failed and abort it, so nothing may be raised from here on.
             with contextlib.suppress(CommitOutcomeUnknownError):

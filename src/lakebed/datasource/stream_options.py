@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from lakebed.chain.chain_stream import ChainStream
-from lakebed.chain.layout import ChainTable, Role, role_of
 from lakebed.datasource.source_options import (
     NEW_COLUMNS,
     SEQUENCES,
@@ -32,7 +30,8 @@ from lakebed.spark.worker_errors import plain_errors
 from lakebed.spark.write.write_mode import WriteMode
 from lakebed.streams.positions import Limits
 from lakebed.streams.stream_files import ROW_KIND
-from lakebed.streams.table_stream import TableStream, check_streamable
+from lakebed.streams.table_stream import TableStream
+from lakebed.table_kinds import rules_of
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamReader, DataSourceStreamWriter
@@ -64,9 +63,8 @@ def _stream(given: dict[str, str], wanted: StructType) -> tuple[TableStream, Lim
     table = stream_table(given)
     store = table._store  # noqa: SLF001 - one product, two packages
     schema = table._checked_schema(writing=False)  # noqa: SLF001 - see above
-    chain = ChainTable.of(store) if role_of(store) is Role.MAIN else None
-    if chain is None:
-        check_streamable(store, schema)
+    rules = rules_of(store)
+    rules.check_streamable(schema)
     columns = wanted[1:] if kinds else wanted
     if updates and "where" in given:
         raise UnsupportedError(
@@ -85,13 +83,8 @@ def _stream(given: dict[str, str], wanted: StructType) -> tuple[TableStream, Lim
     predicate = None if text is None else parse_where(text, schema.fields)
     every = chosen_columns(given) is None and columns.names == list(schema.field_names)
     passes = _new_columns_pass(given)
-    if chain is None:
-        stream = TableStream(store, schema, schema.select(columns.names), predicate, kinds, every, passes, updates)
-    else:
-        own = chain.delta.schema()
-        picked = own.select(columns.names)
-        stream = ChainStream(chain.delta, own, picked, predicate, kinds, every, passes, updates, chain=chain)
-    return stream, _limits(given, TableOptions(schema.options))
+    stream = TableStream(store, schema, schema.select(columns.names), predicate, kinds, every, passes, updates)
+    return rules.stream(stream), _limits(given, TableOptions(schema.options))
 
 
 def _check_todays(given: dict[str, str], columns: StructType, schema: TableSchema) -> None:

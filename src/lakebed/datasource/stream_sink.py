@@ -20,19 +20,18 @@ from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMess
 from pyspark.sql.types import StructType
 
 from lakebed.buckets.dynamic import has_dynamic_buckets
-from lakebed.chain.expire_chain import expire_old_partitions
-from lakebed.chain.write_rules import BranchRules
 from lakebed.datasource.batch_writer import FilesWritten, TableWriter, check_frame
 from lakebed.datasource.foreach_batch import QUERY_ID, commit_user
 from lakebed.datasource.stream_staging import RowsStaged, remove_staged, stage_rows, staged_rows
 from lakebed.errors import UnsupportedError
+from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.store import TableStore
-from lakebed.operations.after_commit import after_commit
 from lakebed.operations.overwrite import overwrite
-from lakebed.operations.write import Identity, unguarded, write
+from lakebed.operations.write import Guard, Identity, write
 from lakebed.options import TableOptions
 from lakebed.spark.worker_errors import plain_errors
 from lakebed.spark.write.write_mode import WriteMode
+from lakebed.table_kinds import rules_of
 
 
 @dataclass
@@ -82,7 +81,7 @@ class TableStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
                 writer.finish(done)
                 return
             writer.commit(batch.files)
-            after_commit(self._store, expire_old_partitions)
+            rules_of(self._store).after_commit()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Remove what a batch wrote, unless it did become visible."""
@@ -96,22 +95,20 @@ class TableStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
     def _commit_staged(self, batch: _Batch, who: Identity) -> None:
         """Write the rows that the tasks kept, unless this batch is there, and remove them from where they were kept."""
         store, mode = self._store, self._mode
-        rules = BranchRules.of(store)
-        guard = unguarded if rules is None else rules.guarded
-        try:
+        rules = rules_of(store)
+
+        def run(guard: Guard) -> Snapshot | None:
             rows = staged_rows(store, batch.staged, mode.row_kind)
-            if rules is not None:
-                rules.begin()
             if mode.overwrite:
-                made = overwrite(store, rows, mode.partition, who, dynamic=mode.dynamic, guard=guard)
-            else:
-                made = write(store, rows, row_kind=mode.row_kind, who=who, guard=guard)
+                return overwrite(store, rows, mode.partition, who, dynamic=mode.dynamic, guard=guard)
+            return write(store, rows, row_kind=mode.row_kind, who=who, guard=guard)
+
+        try:
+            made = rules.write(run)
         finally:
             remove_staged(store, batch.staged)
-        if rules is not None:
-            rules.finish(made)
         if made is not None:
-            after_commit(store, expire_old_partitions)
+            rules.after_commit()
 
     def _identity(self, batch: _Batch, batch_id: int) -> Identity:
         prefix = TableOptions(self._store.schema().options).commit_user_prefix

@@ -275,16 +275,6 @@ class TableOptions:
             or self.force_lookup
         )
 
-    def is_delta_branch(self, branch: str) -> bool:
-        """Whether a branch holds the changes of a chain table, where deletes are kept as rows."""
-        named = bool(self.scan_fallback_snapshot_branch) and self.scan_fallback_delta_branch == branch
-        return named and self.chain_table_enabled
-
-    def is_full_branch(self, branch: str) -> bool:
-        """Whether a branch holds the full partitions of a chain table, where an empty partition is kept."""
-        named = bool(self.scan_fallback_delta_branch) and self.scan_fallback_snapshot_branch == branch
-        return named and self.chain_table_enabled
-
     @property
     def full_compaction_delta_commits(self) -> int | None:
         """Commits between full compactions; None: no full compactions by count.

@@ -11,13 +11,13 @@ from lakebed.errors import AlreadyExistsError, NotFoundError, OptionError, unkno
 from lakebed.format.human_text import count_text, names_text, size_text
 from lakebed.format.paths import MAIN_BRANCH, check_name
 from lakebed.metadata.branches import check_branch_name
+from lakebed.metadata.plan.time_travel import find_snapshot
 from lakebed.metadata.references.removal import Removal
 from lakebed.operations.compact.compact_append import plan_append_compaction
 from lakebed.operations.compact.compact_keyed import plan_keyed_compaction
 from lakebed.operations.compact.compact_manifests import ManifestShape
 from lakebed.options import check_existing
 from lakebed.rows.where import parse_where
-from lakebed.scan import find_snapshot
 from lakebed.service.answers.contents import total
 from lakebed.service.jobs import Outcome, Report
 from lakebed.service.models import jobs as models

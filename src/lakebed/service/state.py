@@ -12,11 +12,10 @@ from typing import cast
 
 from fastapi import Request
 
-from lakebed.chain.layout import branch_names
 from lakebed.errors import LakebedError
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.snapshot import Snapshot
-from lakebed.scan import find_snapshot
+from lakebed.metadata.plan.time_travel import find_snapshot
 from lakebed.service.answers.contents import Contents
 from lakebed.service.answers.health import Examined, Patient, examine
 from lakebed.service.answers.history import TagNames
@@ -27,6 +26,7 @@ from lakebed.service.metrics import Metrics
 from lakebed.service.models.tables import Health
 from lakebed.service.settings import Settings
 from lakebed.service.warehouses import OpenTable, Warehouses
+from lakebed.table_kinds import rules_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Service:
 
     def shown(self, opened: OpenTable, contents: Contents) -> list[Contents]:
         """The contents of a branch; for main of a chain table also those that it shows: full partitions, then changes."""
-        names = branch_names(contents.schema)
+        names = rules_of(opened.store).chain_branches()
         if names is None or opened.table.branch_name != MAIN_BRANCH:
             return [contents]
         there = opened.table.branches()
@@ -120,7 +120,7 @@ class Service:
         snapshot = contents.snapshot
         state = None if snapshot is None else (snapshot.id, snapshot.delta_manifest_list)
         # The chain of a table lies on its branches, whose commits do not show in this state.
-        if contents.schema.options.get("chain-table.enabled"):
+        if rules_of(opened.store).chain_branches() is not None:
             return look()
         paths = opened.store.paths
         key = (paths.root, paths.branch, state, contents.schema.id, contents.schema.time_millis, snapshot_count)

@@ -10,16 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakebed.chain.layout import branch_names
 from lakebed.errors import NotFoundError, unknown_name
 from lakebed.format.paths import TablePaths
-from lakebed.format.schema.table_schema import TableSchema
 from lakebed.lake import Lake
 from lakebed.metadata.store import TableStore
 from lakebed.service.confined_storage import ConfinedStorage, Writes
 from lakebed.service.models.tables import TableKind
 from lakebed.service.settings import Settings
 from lakebed.table import Table
+from lakebed.table_kinds import rules_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +90,8 @@ class Warehouses:
         return OpenTable(home, database, table, opened, TableStore(home.storage, paths, opened.name))
 
 
-def kind_of(schema: TableSchema) -> TableKind:
-    """What kind of table a schema makes."""
-    if branch_names(schema) is not None:
+def kind_of(opened: OpenTable) -> TableKind:
+    """What kind of table it is."""
+    if rules_of(opened.store).chain_branches() is not None:
         return "chain"
-    return "primary-key" if schema.primary_keys else "append"
+    return "primary-key" if opened.table.schema.primary_keys else "append"

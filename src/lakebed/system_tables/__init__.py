@@ -14,10 +14,10 @@ from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown
 from lakebed.format import predicate as pred
 from lakebed.format.types.data_types import field_from_arrow
 from lakebed.metadata.plan.interval import INCREMENTAL_OPTIONS, Interval, find_interval, interval_of_options
+from lakebed.metadata.plan.time_travel import find_snapshot, version_of_options
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.rows.where import parse_where
-from lakebed.scan import find_snapshot, version_of_options
 from lakebed.system_tables.chain import chain, partitions
 from lakebed.system_tables.changes import audit_log, binlog
 from lakebed.system_tables.files import buckets, file_key_ranges, files, manifests, table_indexes

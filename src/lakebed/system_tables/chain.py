@@ -5,13 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.chain.layout import ChainTable, Role, role_of
-from lakebed.chain.partition_status import chain_status
-from lakebed.errors import UnsupportedError
 from lakebed.metadata.store import TableStore
 from lakebed.system_tables.files import partitions as branch_partitions
 from lakebed.system_tables.pinned import PinnedStore
 from lakebed.system_tables.texts import make_table
+from lakebed.table_kinds import rules_of
 
 
 def chain(store: TableStore) -> pa.Table:
@@ -28,16 +26,10 @@ def chain(store: TableStore) -> pa.Table:
         "bytes_saved": pa.int64(),
         "stale": pa.bool_(),
     }
-    found = ChainTable.of(store)
-    if found is None:
-        raise UnsupportedError(
-            f"table {store.name} is no chain table, so it has no $chain; see option chain-table.enabled"
-        )
-    names = found.keys.group
     rows = [
         {
             "partition": status.cost.partition,
-            "group": "/".join(f"{name}={value}" for name, value in zip(names, status.group, strict=False)) or None,
+            "group": status.group,
             "kind": status.kind,
             "anchor": status.cost.anchor,
             "depth": status.cost.depth,
@@ -47,7 +39,7 @@ def chain(store: TableStore) -> pa.Table:
             "bytes_saved": status.bytes_saved,
             "stale": status.stale,
         }
-        for status in chain_status(found)
+        for status in rules_of(store).partition_status()
     ]
     return make_table(fields, rows)
 
@@ -59,12 +51,9 @@ def partitions(store: TableStore) -> pa.Table:
     main is told of alone.
     """
     own = branch_partitions(store)
-    if isinstance(store, PinnedStore) or role_of(store) is not Role.MAIN:
+    if isinstance(store, PinnedStore):
         return own
-    found = ChainTable.of(store)
-    if found is None:
-        return own
-    for branch in (found.full, found.delta):
+    for branch in rules_of(store).shown_branches():
         more = branch_partitions(branch)
         own = pa.concat_tables([own, more.filter(pc.invert(pc.is_in(more["partition"], value_set=own["partition"])))])
     return own.sort_by("partition")

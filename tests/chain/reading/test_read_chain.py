@@ -13,14 +13,14 @@ from tests.chain_tables import ChainFixture, day, deletes, sorted_rows
 
 from lakebed import changes
 from lakebed.chain.layout import ChainTable
-from lakebed.chain.reading.branch_versions import latest_moment
+from lakebed.chain.reading.branch_versions import latest_versions
 from lakebed.chain.reading.chain_reader import ChainReader
-from lakebed.chain.reading.read_metrics import ChainMetrics
 from lakebed.errors import DataError, NotFoundError, SchemaError, UnsupportedError
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.snapshots import Snapshots
 from lakebed.metadata.store import TableStore
 from lakebed.rows.files.file_reader import DeletedRows
+from lakebed.table_rules.read_metrics import ReadMetrics
 
 
 @pytest.fixture
@@ -330,7 +330,7 @@ def test_large_chains_are_merged_in_pieces(chain: ChainFixture) -> None:
     scan = chain.main.scan(where="dt = '20250103'")
     entries, reader = scan.parts[-1].result.entries, scan.parts[-1].reader
     assert isinstance(reader, ChainReader)
-    small = replace(reader, budget=entries["file_size"][0].as_py() // 3, metrics=ChainMetrics())
+    small = replace(reader, budget=entries["file_size"][0].as_py() // 3, metrics=ReadMetrics())
     assert sorted(map(repr, small.read(entries).to_pylist())) == sorted(map(repr, scan.to_arrow().to_pylist()))
     assert small.metrics.merges > 2 * 2  # two buckets, and several pieces of each
     assert small.metrics.bytes_read == scan.plan().byte_count
@@ -473,15 +473,18 @@ def test_both_branches_are_read_at_one_instant(chain: ChainFixture, monkeypatch:
         return result
 
     monkeypatch.setattr(Snapshots, "latest", latest)
-    moment = latest_moment(found)
+    moment = latest_versions(found)
     monkeypatch.undo()
     assert asked == ["delta", "snapshot", "delta", "snapshot", "delta"]
-    assert moment == latest_moment(found)
+    assert moment == latest_versions(found)
 
 
 def test_a_version_is_one_of_main(chain: ChainFixture) -> None:
     chain.full.overwrite(day("20250101", (1, "a")))
-    with pytest.raises(NotFoundError, match="is a chain table, whose branches count their snapshots each for itself"):
+    with pytest.raises(
+        NotFoundError,
+        match="is a chain table, and each of its branches numbers its own snapshots: read it by timestamp=",
+    ):
         chain.main.scan(version=1)
     made = chain.main.write(day("20250105", (5, "main")))
     assert made is not None

@@ -21,7 +21,7 @@ _TRIES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class BranchVersions:
     """The snapshots of the branch of full partitions and of the branch of changes."""
 
     full: Snapshot | None
@@ -32,7 +32,7 @@ class Moment:
         return f"{full} of full partitions, {delta} of changes"
 
 
-def latest_moment(chain: ChainTable) -> Moment:
+def latest_versions(chain: ChainTable) -> BranchVersions:
     """The state of both branches now."""
     delta = chain.delta.snapshots.latest()
     for _ in range(_TRIES):
@@ -43,9 +43,9 @@ def latest_moment(chain: ChainTable) -> Moment:
         delta = again
     else:
         full = chain.full.snapshots.latest()
-    return Moment(full, delta)
+    return BranchVersions(full, delta)
 
 
-def moment_at(chain: ChainTable, time_millis: int) -> Moment:
+def versions_at(chain: ChainTable, time_millis: int) -> BranchVersions:
     """The state of both branches at a time."""
-    return Moment(chain.full.snapshots.at(time_millis), chain.delta.snapshots.at(time_millis))
+    return BranchVersions(chain.full.snapshots.at(time_millis), chain.delta.snapshots.at(time_millis))

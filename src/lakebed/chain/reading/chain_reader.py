@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakebed.chain.reading.read_metrics import ChainMetrics, MergeCost
 from lakebed.format import predicate as pred
 from lakebed.format.row_kind import KIND_COLUMN, is_retraction
 from lakebed.format.types.data_types import Field
@@ -33,6 +32,7 @@ from lakebed.metadata.plan.levels import LevelFile, level_files, oldest_first, s
 from lakebed.rows.keyed.keyed_merge import Merger, Source
 from lakebed.rows.keyed.keyed_read import KeyedReader, ReadJob
 from lakebed.rows.keyed.read_merge import ReadMerger
+from lakebed.table_rules.read_metrics import MergeCost, ReadMetrics
 
 ASKED: Final = "_ASKED"
 POSITION: Final = "_POSITION"
@@ -53,7 +53,7 @@ class ChainJob(ReadJob):
 class ChainReader(KeyedReader):
     """Reads files of the chains of one table for one query; ``store`` knows the schemas of both branches."""
 
-    metrics: ChainMetrics = field(default_factory=ChainMetrics, compare=False, repr=False)
+    metrics: ReadMetrics = field(default_factory=ReadMetrics, compare=False, repr=False)
 
     # -------------------------------------------------------------------------------------------------- planning
 

@@ -22,10 +22,9 @@ from lakebed.buckets.bucket_pruning import buckets_of
 from lakebed.chain.layout import ChainKeys, ChainTable, Link
 from lakebed.chain.reading.asked_partitions import named_partitions
 from lakebed.chain.reading.branch_schemas import DELTA, FULL, ChainStore, check_same_rows, schema_number
-from lakebed.chain.reading.branch_versions import Moment
+from lakebed.chain.reading.branch_versions import BranchVersions
 from lakebed.chain.reading.chain_reader import ANCHOR, ASKED, POSITION, ChainReader
 from lakebed.chain.reading.plan_views import Kind, View, plan_views
-from lakebed.chain.reading.read_metrics import ChainMetrics
 from lakebed.chain.staleness import stale_partitions
 from lakebed.errors import DataError, UnsupportedError
 from lakebed.format import predicate as pred
@@ -48,6 +47,7 @@ from lakebed.operations.read import BranchRead
 from lakebed.options import TableOptions, check_existing
 from lakebed.rows.files.file_reader import DeletedRows
 from lakebed.rows.merge_engines.merge_rows import MergeSpec
+from lakebed.table_rules.read_metrics import ReadMetrics
 
 _LOG: Final = logging.getLogger("lakebed")
 GAP_READ: Final = "chain-table.gap-read"
@@ -110,42 +110,42 @@ class ChainParts:
 
     plan: ChainPlan
     parts: tuple[BranchRead, ...]
-    metrics: ChainMetrics
+    metrics: ReadMetrics
 
 
-def read_chain(main: BranchRead, chain: ChainTable, moment: Moment) -> ChainParts:
+def read_chain(main: BranchRead, chain: ChainTable, versions: BranchVersions) -> ChainParts:
     """Plan a read of main."""
     _check_branches(chain)
-    plan = plan_chain(main, chain, moment)
-    metrics = ChainMetrics()
+    plan = plan_chain(main, chain, versions)
+    metrics = ReadMetrics()
     parts: list[BranchRead] = [main]
     if direct := [view.partition.encoded for view in plan.of_kind(Kind.FULL)]:
         schema = chain.full.schema()
         columns = schema.select([column.name for column in main.columns])
         only = pa.array(direct, pa.binary())
-        parts.append(BranchRead(chain.full, schema, moment.full, columns, main.predicate, only=only))
+        parts.append(BranchRead(chain.full, schema, versions.full, columns, main.predicate, only=only))
     if merged := plan.of_kind(Kind.CHAIN, Kind.CARRIED):
         parts.append(_put_together(chain, (plan.full, plan.delta), merged, main.columns, main.predicate, metrics))
     return ChainParts(plan, tuple(parts), metrics)
 
 
-def read_views(chain: ChainTable, moment: Moment, views: Sequence[View]) -> ChainRead:
+def read_views(chain: ChainTable, versions: BranchVersions, views: Sequence[View]) -> ChainRead:
     """A read of all columns of these views, whatever a query would take them from: what a compaction writes."""
     _check_branches(chain)
-    branches = (Branch.of(chain.keys, chain.full, moment.full), Branch.of(chain.keys, chain.delta, moment.delta))
-    return _put_together(chain, branches, tuple(views), chain.main.schema().fields, None, ChainMetrics())
+    branches = (Branch.of(chain.keys, chain.full, versions.full), Branch.of(chain.keys, chain.delta, versions.delta))
+    return _put_together(chain, branches, tuple(views), chain.main.schema().fields, None, ReadMetrics())
 
 
-def plan_chain(main: BranchRead, chain: ChainTable, moment: Moment) -> ChainPlan:
+def plan_chain(main: BranchRead, chain: ChainTable, versions: BranchVersions) -> ChainPlan:
     """Where the partitions that a read of main asks for come from."""
     keys = chain.keys
     condition = partition_part(main.predicate, main.schema)
     # Anchors and deltas are of the same group as what is asked for, so other groups need not be looked at.
     of_group = pred.TRUE if condition is None else pred.implied(condition, keys.group)
     groups = None if of_group == pred.TRUE else of_group
-    full = Branch.of(keys, chain.full, moment.full, groups)
-    delta = Branch.of(keys, chain.delta, moment.delta, groups)
-    stale = stale_partitions(chain, moment.full, moment.delta)
+    full = Branch.of(keys, chain.full, versions.full, groups)
+    delta = Branch.of(keys, chain.delta, versions.delta, groups)
+    stale = stale_partitions(chain, versions.full, versions.delta)
     hidden = main.partitions()
     existing = {link.encoded for link in (*full.links, *delta.links)}
     named: list[Link] = []
@@ -185,7 +185,7 @@ def _put_together(
     views: tuple[View, ...],
     columns: tuple[Field, ...],
     predicate: pred.Node | None,
-    metrics: ChainMetrics,
+    metrics: ReadMetrics,
 ) -> ChainRead:
     schema = chain.main.schema().with_options(chain.delta.schema().options)
     engine = MergeSpec.of(schema).engine
@@ -208,7 +208,7 @@ class ChainRead(BranchRead):
 
     views: tuple[View, ...] = field(kw_only=True)
     branches: tuple[Branch, Branch] = field(kw_only=True)
-    metrics: ChainMetrics = field(default_factory=ChainMetrics, compare=False, kw_only=True)
+    metrics: ReadMetrics = field(default_factory=ReadMetrics, compare=False, kw_only=True)
 
     def _plan(self) -> ScanResult:
         full, delta = (branch.files for branch in self.branches)

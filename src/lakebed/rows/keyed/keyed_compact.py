@@ -33,6 +33,7 @@ from lakebed.format.manifest.manifest import (
     entries_from_rows,
 )
 from lakebed.format.row_kind import KIND_COLUMN, is_retraction
+from lakebed.metadata.branch_roles import BranchRole, branch_role
 from lakebed.metadata.commit.commit import Change
 from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.metadata.plan.levels import (
@@ -156,15 +157,19 @@ class Compactor:
         new = [file.row for file in work.unit.files if file.level < before.level]
         return not unlogged >= set(work.entries["file_name"].take(new).to_pylist())
 
+    @cached_property
+    def _role(self) -> BranchRole:
+        return branch_role(self.layout.schema.options, self.layout.store.paths.branch)
+
     @property
     def keeps_deletes(self) -> bool:
-        """Whether deletes stay for good, because they are about rows of other partitions too."""
-        return self.layout.options.is_delta_branch(self.layout.store.paths.branch)
+        """Whether deletes are never dropped, because they also apply to rows of other partitions."""
+        return self._role.keeps_deletes
 
     @property
     def keeps_empty(self) -> bool:
-        """Whether deletes stay where they are all that is left, because it matters that their partition is there."""
-        return self.layout.options.is_full_branch(self.layout.store.paths.branch)
+        """Whether deletes are kept if nothing else is left of a partition, because the partition must not disappear."""
+        return self._role.keeps_empty_partitions
 
     @property
     def _marks(self) -> bool:

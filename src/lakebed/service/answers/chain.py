@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakebed.chain.layout import ChainKeys, branch_names
 from lakebed.service.answers.contents import Slice
 from lakebed.service.models.contents import ChainLink, ChainView
 from lakebed.service.warehouses import OpenTable
 from lakebed.system_tables import SYSTEM_TABLES
+from lakebed.table_kinds import rules_of
 
 
 def chain_rows(opened: OpenTable) -> list[ChainLink] | None:
     """Every partition of the chain; ``None`` for a table that has none."""
-    if branch_names(opened.table.schema) is None or "chain" not in SYSTEM_TABLES:
+    if rules_of(opened.store).chain_branches() is None:
         return None
     return [_link(row) for row in SYSTEM_TABLES["chain"](opened.store).to_pylist()]
 
 
 def chain_view(opened: OpenTable, cut: Slice, group: str | None) -> ChainView:
     """A page of the chain, of one group or of all."""
-    names = branch_names(opened.table.schema)
-    rows = chain_rows(opened)
-    if names is None or rows is None:
+    rules = rules_of(opened.store)
+    names, rows = rules.chain_branches(), chain_rows(opened)
+    columns = None if rows is None else rules.chain_columns()
+    if names is None or rows is None or columns is None:
         nothing: dict[str, Any] = {"full_branch": None, "delta_branch": None, "group_keys": [], "chain_keys": []}
         return ChainView(is_chain=False, **nothing, **cut.page([]))
-    keys = ChainKeys.of(opened.table.schema, f"table {opened.full_name}")
     return ChainView(
         is_chain=True,
-        full_branch=names[0],
-        delta_branch=names[1],
-        group_keys=list(keys.group),
-        chain_keys=list(keys.chain),
+        full_branch=names.full,
+        delta_branch=names.delta,
+        group_keys=list(columns.group),
+        chain_keys=list(columns.chain),
         **cut.page([row for row in rows if group is None or row.group == group]),
     )
 

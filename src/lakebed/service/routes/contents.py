@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
-from lakebed.chain.layout import branch_names
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH
 from lakebed.service.answers.chain import chain_view
 from lakebed.service.answers.contents import partitions_of
@@ -26,6 +25,7 @@ from lakebed.service.routes.parameters import (
 )
 from lakebed.service.state import Service
 from lakebed.service.warehouses import OpenTable
+from lakebed.table_kinds import rules_of
 
 router = APIRouter(prefix=API, tags=["contents"])
 
@@ -127,11 +127,11 @@ def _branch(state: Service, opened: OpenTable, name: str, created: int | None) -
 
 def _role(opened: OpenTable, name: str) -> Literal["fallback", "chain-full", "chain-delta"] | None:
     """What the options of main say that a branch is for."""
-    schema = opened.store.on_branch(MAIN_BRANCH).schema()
-    chain = branch_names(schema)
+    main = opened.store.on_branch(MAIN_BRANCH)
+    chain = rules_of(main).chain_branches()
     if chain is not None and name in chain:
-        return "chain-full" if name == chain[0] else "chain-delta"
-    return "fallback" if schema.options.get("scan.fallback-branch") == name else None
+        return "chain-full" if name == chain.full else "chain-delta"
+    return "fallback" if main.schema().options.get("scan.fallback-branch") == name else None
 
 
 @router.get(f"{TABLE_PATH}/chain", summary="The chain of a chain table", responses=READ_ERRORS)

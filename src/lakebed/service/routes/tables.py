@@ -125,7 +125,7 @@ def _summary(state: Service, home: Warehouse, database: str, name: str, *, healt
         opened = state.warehouses.open(home.name, database, name, None)
         schema, latest = opened.table.schema, opened.table.latest_snapshot()
         found: dict[str, object] = {
-            "kind": kind_of(schema),
+            "kind": kind_of(opened),
             "comment": schema.comment,
             "latest_snapshot_id": None if latest is None else latest.id,
             "last_commit_millis": None if latest is None else latest.time_millis,
@@ -165,7 +165,7 @@ def overview(state: ServiceState, opened: Opened) -> TableOverview:
         name=opened.name,
         branch=table.branch_name,
         path=table.path,
-        kind=kind_of(schema),
+        kind=kind_of(opened),
         comment=schema.comment,
         schema_id=schema.id,
         columns=_columns(schema),

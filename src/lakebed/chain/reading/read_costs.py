@@ -1,8 +1,7 @@
-"""What each partition of a chain read costs, from the metadata of its files alone, and what a compaction would save."""
+"""What the read of each partition costs, from the metadata of its files alone, and what a compaction would save."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,62 +13,23 @@ from lakebed.chain.reading.chain_reader import ANCHOR, ASKED, POSITION
 from lakebed.chain.reading.plan_views import Kind, View
 from lakebed.chain.reading.read_chain import ChainParts, ChainRead
 from lakebed.metadata.plan.file_scan import partition_table
-
-MAIN: Final = "main"
-_SHOWN: Final = 20
+from lakebed.table_rules.partition_costs import MAIN, PartitionCost
 
 
-@dataclass(frozen=True, slots=True)
-class ViewCost:
-    """How one partition is read: from ``main``, as a ``full`` partition, as a ``chain``, or ``carried`` from an earlier day.
-
-    ``rows_to_merge`` are the rows of its files, if any of them have to be merged. ``bytes_saved`` is what a read would open less
-    if the partition were compacted (about: the size of the new full partition is taken for that of its anchor).
-    """
-
-    partition: str
-    kind: str
-    anchor: str | None
-    depth: int
-    files: int
-    bytes: int
-    rows_to_merge: int
-    bytes_saved: int
-    stale: bool = False
-
-    def __str__(self) -> str:
-        files = f"{self.files} files, {self.bytes:,} bytes"
-        if self.kind in (MAIN, Kind.FULL):
-            return f"{self.partition}: {self.kind}, {files}"
-        start = "no anchor" if self.anchor is None else f"anchor {self.anchor}"
-        why = ", full partition is stale" if self.stale else ""
-        return (
-            f"{self.partition}: {self.kind}, {start}, depth {self.depth}, {files}, {self.rows_to_merge:,} rows to merge{why}; "
-            f"compaction would save {self.bytes_saved:,} bytes and the merge"
-        )
-
-
-def costs(chained: ChainParts) -> tuple[ViewCost, ...]:
+def costs(chained: ChainParts) -> tuple[PartitionCost, ...]:
     """What a planned read costs, partition by partition: main's first, the others by group and time."""
     plan = chained.plan
     main, *others = chained.parts
     sizes = _sizes(main.result.entries, "partition")
     rows = partition_table(plan.main, main.schema.partition_fields).to_pylist()
     found = [
-        ViewCost(partition_text(row), MAIN, None, 0, *sizes.get(code, _NOTHING).of_file, 0, 0)
+        PartitionCost(partition_text(row), MAIN, None, 0, *sizes.get(code, _NOTHING).of_file, 0, 0)
         for code, row in zip(plan.main.to_pylist(), rows, strict=True)
     ]
     sizes = {}
     for part in others:
         sizes |= _sizes(part.result.entries, ASKED if isinstance(part, ChainRead) else "partition")
     return (*found, *(_cost(view, sizes.get(view.partition.encoded, _NOTHING), plan.stale) for view in plan.views))
-
-
-def explained(views: Sequence[ViewCost]) -> Iterator[str]:
-    """The views as lines of text, the first ones of many."""
-    yield from map(str, views[:_SHOWN])
-    if len(views) > _SHOWN:
-        yield f"and {len(views) - _SHOWN} more partitions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +62,12 @@ def _sizes(entries: pa.Table, by: str) -> dict[bytes, _Size]:
     return dict(zip(sums[by].to_pylist(), (_Size(*values) for values in columns), strict=True))
 
 
-def _cost(view: View, size: _Size, stale: frozenset[bytes]) -> ViewCost:
+def _cost(view: View, size: _Size, stale: frozenset[bytes]) -> PartitionCost:
     partition = partition_text(view.partition.values)
     if view.kind is Kind.FULL:
-        return ViewCost(partition, view.kind, None, 0, size.files, size.bytes, 0, 0)
+        return PartitionCost(partition, view.kind, None, 0, size.files, size.bytes, 0, 0)
     merged = size.rows if view.depth + (view.anchor is not None) > 1 else 0
-    return ViewCost(
+    return PartitionCost(
         partition,
         view.kind,
         None if view.anchor is None else partition_text(view.anchor.values),

@@ -1,4 +1,4 @@
-"""What reading a chain table cost: counted while rows are read in this process."""
+"""What it costs to merge the partitions of several branches, counted while this process reads rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class MergeCost:
-    """One merge, or one file that was read without any: seconds, bytes of files, rows that came out."""
+    """One merge, or one file that was read without a merge: seconds, bytes of the files, number of rows in the result."""
 
     merged: bool
     seconds: float
@@ -16,8 +16,8 @@ class MergeCost:
 
 
 @dataclass(slots=True)
-class ChainMetrics:
-    """Adds up over a scan. Merges run side by side, so their seconds may be more than have passed."""
+class ReadMetrics:
+    """The costs of one scan. Merges run in parallel, so the sum of their seconds may exceed the elapsed time."""
 
     costs: list[MergeCost] = field(default_factory=list)
 
@@ -26,12 +26,12 @@ class ChainMetrics:
 
     @property
     def read_seconds(self) -> float:
-        """Time spent on partitions that are put together: reading and merging."""
+        """Seconds spent on reading and merging."""
         return sum(cost.seconds for cost in self.costs)
 
     @property
     def merge_seconds(self) -> float:
-        """The part of it that went into files that had to be merged."""
+        """The part of :attr:`read_seconds` that was spent on files that had to be merged."""
         return sum(cost.seconds for cost in self.costs if cost.merged)
 
     @property

@@ -1,0 +1,20 @@
+"""The rules for one write to a table: before it begins, for its commit, and after the commit."""
+
+from __future__ import annotations
+
+from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.commit.commit import Commit
+
+
+class WriteGuard:
+    """Guards one write. This one is for tables without rules of their own: it changes nothing."""
+
+    def begin(self) -> None:
+        """Prepare the table. Called once, before any file is written."""
+
+    def guarded(self, request: Commit) -> Commit:
+        """The commit to make instead of ``request``: it fails where it would break a rule."""
+        return request
+
+    def finish(self, made: Snapshot | None) -> None:
+        """Do what follows the commit (``None``: there was nothing to commit). The commit is acknowledged: never raises."""
