@@ -1,4 +1,4 @@
-"""The pages and configuration of the repository agree with its files: paths, links and make targets exist."""
+"""The pages and configuration of the repository agree with its files: paths, links and make targets exist, prose fits."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "lakebed"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / ".github").rglob("*.md"))]
+LONGEST_LINE = 120
 
 
 def relative(page: Path) -> str:
@@ -53,6 +54,12 @@ def test_every_named_module_exists(name: str) -> None:
     named = re.findall(r"`(?:[\w./-]+/)?(\w+\.py)`", (ROOT / name).read_text())
     assert named
     assert set(named) - modules == set()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in {"options.md", "design.md"}], ids=relative)
+def test_prose_fits_the_line_length(page: Path) -> None:
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert [line for line in prose.splitlines() if len(line) > LONGEST_LINE and not line.startswith("|")] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=relative)
