@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.format.times import Time
 from lakebed.metadata.history.compactions import Compaction, CompactionPage, find_compactions
-from lakebed.metadata.history.pages import HistoryPage, Moment, find_page
+from lakebed.metadata.history.pages import HistoryPage, find_page
 from lakebed.metadata.plan.time_travel import find_snapshot
 from lakebed.metadata.store import TableStore
 from lakebed.operations.diff import MAX_BYTES, Difference, SchemaDifference, diff
@@ -31,8 +32,8 @@ class History:
         cursor: str | None = None,
         offset: int = 0,
         user: str | None = None,
-        since: Moment | None = None,
-        until: Moment | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
     ) -> HistoryPage:
         """One page of snapshots, newest first: of one kind of commit, one commit user, from and up to some moment.
 
@@ -50,8 +51,8 @@ class History:
         cursor: str | None = None,
         offset: int = 0,
         user: str | None = None,
-        since: Moment | None = None,
-        until: Moment | None = None,
+        since: Time | None = None,
+        until: Time | None = None,
     ) -> CompactionPage:
         """One page of compactions, newest first: what each read and wrote, when it began, how long it took."""
         return find_compactions(

@@ -7,14 +7,13 @@ Everything works on the branch that the table was opened on. What removes someth
 from __future__ import annotations
 
 import datetime as dt
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lakebed.errors import LakebedError, OptionError
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag
-from lakebed.format.times import moment_millis
+from lakebed.format.times import parse_time
 from lakebed.metadata import branches, consumers, tags
 from lakebed.metadata.references.removal import Removal
 from lakebed.metadata.store import TableStore
@@ -87,8 +86,7 @@ class Maintenance:
 
     def create_tag_since(self, name: str, timestamp: Any, *, time_retained: Length | None = None) -> Tag:
         """Hold the first snapshot that was committed at a moment or later."""
-        now = time.time_ns() // 1_000_000
-        millis = moment_millis(timestamp, now_millis=now, what="timestamp")
+        millis = parse_time(timestamp, "timestamp")
         return tags.create_tag_since(self._store, name, millis, time_retained=time_retained)
 
     def replace_tag(self, name: str, *, snapshot: int | None = None, time_retained: Length | None = None) -> Tag:
@@ -119,8 +117,7 @@ class Maintenance:
         dry_run: bool = False,
     ) -> RollbackPlan:
         """Make an earlier snapshot the latest again; the later ones and their tags go. Gives what went."""
-        now = time.time_ns() // 1_000_000
-        millis = None if timestamp is None else moment_millis(timestamp, now_millis=now, what="timestamp")
+        millis = None if timestamp is None else parse_time(timestamp, "timestamp")
         return rollback_to(
             self._store,
             snapshot=snapshot,

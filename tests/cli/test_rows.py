@@ -90,7 +90,8 @@ def test_typos(cli: Lakebed, orders: Table) -> None:
     assert "did you mean 'day'?" in cli.fails(3, "rows", "db.orders", "--where", "dya = '1'")
     assert "did you mean 'snapshots'?" in cli.fails(4, "rows", "db.orders$snapshot")
     assert "database.table" in cli.fails(4, "rows", "orders")
-    assert "is not a time" in cli.fails(2, "rows", "db.orders", "--timestamp", "yesterday")
+    refusal = cli.fails(2, "rows", "db.orders", "--timestamp", "yesterday")
+    assert "'yesterday'; give a time such as '2025-01-31 12:00:00', a time ago such as '3 d'" in refusal
 
 
 AWKWARD: list[tuple[pa.DataType, Any, Any]] = [

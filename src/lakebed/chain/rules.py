@@ -29,9 +29,10 @@ from lakebed.format import predicate as pred
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
+from lakebed.format.times import exact_time_text, parse_time
 from lakebed.metadata.branch_roles import BranchRole, ChainBranches, chain_branches
 from lakebed.metadata.plan.file_scan import partition_mask
-from lakebed.metadata.plan.time_travel import as_millis, as_text, find_snapshot
+from lakebed.metadata.plan.time_travel import find_snapshot
 from lakebed.metadata.store import TableStore
 from lakebed.operations.read import BranchRead
 from lakebed.operations.read_changes import Part
@@ -118,11 +119,11 @@ class MainRules(ChainRules):
                     f"timestamp=, or read a branch by its name ({name}$branch_{self.branches.full})"
                 ) from None
             return snapshot, versions_at(self.chain, 0 if snapshot is None else snapshot.time_millis)
-        millis = as_millis(timestamp)
+        millis = parse_time(timestamp, "timestamp")
         snapshot, versions = self.store.snapshots.at(millis), versions_at(self.chain, millis)
         if snapshot is None and versions.full is None and versions.delta is None:
             raise NotFoundError(
-                f"chain table {self.store.name} has no snapshot in any branch at or before {as_text(millis)}"
+                f"chain table {self.store.name} has no snapshot in any branch at or before {exact_time_text(millis)}"
             )
         return snapshot, versions
 

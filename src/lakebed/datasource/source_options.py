@@ -229,12 +229,12 @@ def _version(options: Options) -> dict[str, Any]:
     given = {name: options[name] for name in _VERSION if name in options}
     if len(given) > 1:
         raise OptionError(f"options {' and '.join(map(repr, given))} both name a version; give one of them")
-    return {_VERSION[name]: _moment(name, value) for name, value in given.items()}
+    return {_VERSION[name]: _number_or_text(name, value) for name, value in given.items()}
 
 
-def _moment(name: str, value: str) -> Any:
-    """The version that an option names: a number where the option holds one, otherwise the text as it is."""
-    if name in {"scan.snapshot-id", "scan.timestamp-millis"} or (name == "timestamp" and value.isdigit()):
+def _number_or_text(name: str, value: str) -> Any:
+    """Returns the number that an option holds as text, or the text of one that may hold more."""
+    if name in {"scan.snapshot-id", "scan.timestamp-millis"}:
         try:
             return int(value)
         except ValueError:

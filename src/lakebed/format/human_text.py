@@ -1,8 +1,7 @@
-"""Numbers, sizes, times and lists as people read them in messages and printed results."""
+"""Numbers, sizes and lists as people read them in messages and printed results."""
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -59,14 +58,6 @@ def ids_text(ids: Sequence[int], one: str) -> str:
     without_gaps = ordered[-1] - ordered[0] == len(ordered) - 1
     which = f"{ordered[0]} to {ordered[-1]}" if without_gaps and len(ordered) > 2 else names_text(ordered)
     return f"{count_text(len(ordered), one)} ({which})"
-
-
-def time_text(millis: int) -> str:
-    """Returns epoch milliseconds as local time, to the second."""
-    try:
-        return dt.datetime.fromtimestamp(millis / 1000).isoformat(sep=" ", timespec="seconds")  # noqa: DTZ006 - local
-    except (ValueError, OverflowError, OSError):
-        return f"{millis} ms"
 
 
 def list_lines(lines: Sequence[str], one: str, *, most: int = _LISTED) -> list[str]:

@@ -30,11 +30,11 @@ from lakebed.errors import (
 from lakebed.format.paths import TAG_PREFIX, check_name
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag, tag_from_json, tag_to_json
-from lakebed.format.times import moment_millis
+from lakebed.format.times import local_datetime, parse_length, parse_time
 from lakebed.metadata.references.holders import only_needed_by
 from lakebed.metadata.references.removal import DoomedFile, Removal, delete_files
 from lakebed.metadata.store import TableStore
-from lakebed.options import TableOptions, parse_duration
+from lakebed.options import TableOptions
 
 __all__ = [
     "Tag",
@@ -248,10 +248,7 @@ def _length(given: str | dt.timedelta | None) -> dt.timedelta | None:
     """A retention as a length of time."""
     if given is None:
         return None
-    try:
-        length = given if isinstance(given, dt.timedelta) else dt.timedelta(seconds=parse_duration(given))
-    except (ValueError, TypeError, OverflowError):
-        raise OptionError(f"time_retained is {given!r}; it must be a duration such as 7 d, or a timedelta") from None
+    length = parse_length(given, "time_retained")
     if length <= dt.timedelta(0):
         raise OptionError(f"time_retained is {given!r}; it must be longer than nothing")
     return length
@@ -297,7 +294,7 @@ def expire_tags(
     written = _modified_millis(store)
     doomed = []
     for tag in list_tags(store):
-        made = tag.create_time or dt.datetime.fromtimestamp(written.get(tag.name, 0) / 1000)  # noqa: DTZ006
+        made = tag.create_time or local_datetime(written.get(tag.name, 0))
         up = timed and tag.expires_at is not None and tag.expires_at < moment
         if up or (limit is not None and made < limit):
             doomed.append(tag.name)
@@ -333,10 +330,10 @@ def _snapshots_of(store: TableStore, texts: dict[str, bytes]) -> Sequence[Snapsh
 
 
 def _moment(given: object, now: dt.datetime) -> dt.datetime:
-    millis = moment_millis(given, now_millis=round(now.timestamp() * 1000), what="older_than")
+    millis = parse_time(given, "older_than", now=round(now.timestamp() * 1000))
     try:
-        return dt.datetime.fromtimestamp(millis / 1000)  # noqa: DTZ006 - tags hold local times
-    except (ValueError, OverflowError, OSError):
+        return local_datetime(millis)
+    except OverflowError:
         raise OptionError(f"older_than is {given!r}, which is out of range; give a time of this age") from None
 
 

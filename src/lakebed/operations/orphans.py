@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import OptionError
-from lakebed.format.times import moment_millis
+from lakebed.format.times import parse_time
 from lakebed.metadata.references.holders import all_holders, branch_stores, needed
 from lakebed.metadata.references.removal import UNFINISHED_BRANCH, DoomedFile, Removal, delete_files
 from lakebed.metadata.retries import retry_while_expiring
@@ -61,7 +61,7 @@ def remove_orphan_files(
     ``older_than`` is a time (datetime, ISO text, epoch milliseconds) or a length of time before now such as ``1 d``.
     """
     now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
-    cutoff = now - _DAY_MILLIS if older_than is None else moment_millis(older_than, now_millis=now, what="older_than")
+    cutoff = now - _DAY_MILLIS if older_than is None else parse_time(older_than, "older_than", now=now)
     if not isinstance(dry_run, bool):
         raise OptionError(f"dry_run must be true or false, not {dry_run!r}")
     files, names = _listed(store, cutoff)

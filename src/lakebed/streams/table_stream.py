@@ -23,7 +23,7 @@ from lakebed.errors import NotFoundError, OptionError, SchemaError, UnsupportedE
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, Snapshot
-from lakebed.format.times import moment_millis
+from lakebed.format.times import parse_time
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.consumers import Progress, find_progress, note_progress
 from lakebed.metadata.plan.interval import changes_between
@@ -361,4 +361,4 @@ def _millis(options: TableOptions) -> int | None:
     millis, text = options.get("scan.timestamp-millis"), options.get("scan.timestamp")
     if isinstance(millis, int):
         return millis
-    return None if text is None else moment_millis(str(text), now_millis=0, what="option 'scan.timestamp'")
+    return None if text is None else parse_time(str(text), "option 'scan.timestamp'")

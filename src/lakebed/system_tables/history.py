@@ -12,10 +12,11 @@ import pyarrow as pa
 from lakebed.format.paths import BRANCH_PREFIX
 from lakebed.format.snapshot import load_json_object
 from lakebed.format.table_statistics import columns_to_json, statistics_from_json
+from lakebed.format.times import local_datetime
 from lakebed.format.types.data_types import field_to_json
 from lakebed.metadata.consumers import list_consumers
 from lakebed.metadata.store import TableStore
-from lakebed.system_tables.texts import MILLIS, local_time, make_table
+from lakebed.system_tables.texts import MILLIS, make_table
 
 
 def snapshots(store: TableStore) -> pa.Table:
@@ -42,7 +43,7 @@ def snapshots(store: TableStore) -> pa.Table:
     rows = []
     for snapshot in store.snapshots.read_many(store.snapshots.ids()):
         row = {name: getattr(snapshot, renamed.get(name, name), None) for name in fields}
-        row["commit_time"] = local_time(snapshot.time_millis)
+        row["commit_time"] = local_datetime(snapshot.time_millis)
         row["commit_kind"] = str(snapshot.commit_kind)
         rows.append(row)
     return make_table(fields, rows)
@@ -67,7 +68,7 @@ def schemas(store: TableStore) -> pa.Table:
             "primary_keys": _json(list(schema.primary_keys)),
             "options": _json(dict(schema.options)),
             "comment": schema.comment,
-            "update_time": local_time(schema.time_millis),
+            "update_time": local_datetime(schema.time_millis),
         }
         for schema in map(store.schemas.get, store.schemas.ids())
     ]
@@ -104,7 +105,7 @@ def tags(store: TableStore) -> pa.Table:
                 "tag_name": name,
                 "snapshot_id": snapshot.id,
                 "schema_id": snapshot.schema_id,
-                "commit_time": local_time(snapshot.time_millis),
+                "commit_time": local_datetime(snapshot.time_millis),
                 "record_count": snapshot.total_record_count,
                 "create_time": _tag_time(raw.get("tagCreateTime")),
                 "time_retained": _iso_duration(raw.get("tagTimeRetained")),
@@ -137,7 +138,7 @@ def branches(store: TableStore) -> pa.Table:
     """``$branches``: the branches besides main."""
     found = [info for info in store.storage.list(store.paths.branches) if info.name.startswith(BRANCH_PREFIX)]
     rows = [
-        {"branch_name": info.name.removeprefix(BRANCH_PREFIX), "create_time": local_time(info.modified_millis)}
+        {"branch_name": info.name.removeprefix(BRANCH_PREFIX), "create_time": local_datetime(info.modified_millis)}
         for info in sorted(found, key=lambda info: info.name)
     ]
     return make_table({"branch_name": pa.string(), "create_time": MILLIS}, rows)

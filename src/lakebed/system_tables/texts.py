@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -18,11 +17,6 @@ MILLIS: Final = pa.timestamp("ms")
 def make_table(fields: Mapping[str, pa.DataType], rows: Sequence[Mapping[str, Any]]) -> pa.Table:
     """Rows as an Arrow table with exactly these columns."""
     return pa.Table.from_pylist(list(rows), schema=pa.schema(list(fields.items())))
-
-
-def local_time(millis: int) -> dt.datetime:
-    """A moment as local wall clock time, as Paimon shows it."""
-    return dt.datetime.fromtimestamp(millis / 1000)  # noqa: DTZ006 - the table's columns have no zone
 
 
 def row_texts(encoded: pa.Array, fields: Sequence[Field], brackets: str = "{}") -> list[str]:

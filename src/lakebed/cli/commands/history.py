@@ -58,7 +58,8 @@ def history(
     """
     out = Output(as_json=as_json)
     asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
-    page = open_table(warehouse, name).history(kind=kind, since=_moment(since), until=_moment(until), **asked)  # type: ignore[arg-type]
+    between = {"since": _checked_time(since), "until": _checked_time(until)}
+    page = open_table(warehouse, name).history(kind=kind, **between, **asked)  # type: ignore[arg-type]
     records = [{**snapshot_record(one), **_noted(one)} for one in page.snapshots]
     columns = [
         Column("id", "id", right=True),
@@ -75,10 +76,10 @@ def history(
     out.note(_where_we_are(len(records), page))
 
 
-def _moment(text: str | None) -> int | str | None:
-    """A time as it was written: a cursor of '3 d' ago goes on with '3 d' ago, although that is a bit later by then."""
-    millis = moment(text)
-    return millis if text is None or text.isdigit() else text
+def _checked_time(text: str | None) -> str | None:
+    """Returns a time as it was written, once it is known to be one: the cursor of a page holds '3 d' as '3 d'."""
+    moment(text)
+    return text
 
 
 def _noted(snapshot: lakebed.Snapshot) -> dict[str, int | None]:
@@ -121,7 +122,7 @@ def compactions(
     """Show a page of the compactions of a table, newest first: what they read and wrote, when, and for how long."""
     out = Output(as_json=as_json)
     asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
-    page = open_table(warehouse, name).compactions(since=_moment(since), until=_moment(until), **asked)  # type: ignore[arg-type]
+    page = open_table(warehouse, name).compactions(since=_checked_time(since), until=_checked_time(until), **asked)  # type: ignore[arg-type]
     records = [_compaction_record(one) for one in page.compactions]
     columns = [
         Column("snapshot_id", "id", right=True),

@@ -48,6 +48,7 @@ from lakebed.format.manifest.index_manifest import HASH, IndexEntry, combine
 from lakebed.format.manifest.manifest import ADD, DELETE, NO_ENTRIES, ManifestMeta
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, FIRST_SNAPSHOT_ID, CommitKind, Snapshot
+from lakebed.format.times import now_millis
 from lakebed.metadata.commit import conflicts, manifest_merge
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.history import compactions, history_index
@@ -337,7 +338,7 @@ class _Attempts:
             commit_user=request.user,
             commit_identifier=request.identifier,
             commit_kind=kind,
-            time_millis=time.time_ns() // 1_000_000,
+            time_millis=now_millis(),
             total_record_count=(0 if latest is None else latest.total_record_count) + records,
             delta_record_count=records,
             watermark=_largest(request.watermark, None if latest is None else latest.watermark),

@@ -10,7 +10,6 @@ is of kind MANIFESTS; any other is MINOR. A file that only changes its level cou
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,6 +24,7 @@ from lakebed.format.manifest.manifest import ADD
 from lakebed.format.printed import Printed, page_text
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.format.times import now_millis
 from lakebed.metadata.history.pages import HistoryPage, Source, find_page
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
@@ -146,7 +146,7 @@ class CompactionPage(Printed):
 
 def begin() -> dict[str, str]:
     """What a compaction that begins now gives its commit as properties."""
-    return {_STARTED: str(time.time_ns() // 1_000_000)}
+    return {_STARTED: str(now_millis())}
 
 
 def facts_of(entries: pa.Table, schema: TableSchema, *, live_files: int) -> dict[str, Any]:

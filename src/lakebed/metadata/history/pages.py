@@ -16,9 +16,7 @@ What it promises:
 
 from __future__ import annotations
 
-import datetime as dt
 import re
-import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -43,12 +41,11 @@ from lakebed.format.history_index import (
 from lakebed.format.human_text import time_text
 from lakebed.format.printed import Printed, page_text
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.times import moment_millis
+from lakebed.format.times import Time, now_millis, parse_time
 from lakebed.metadata.history.history_index import I64, HistoryIndex, index_of
 from lakebed.metadata.store import TableStore
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
-Moment: TypeAlias = int | str | dt.datetime | dt.timedelta
 
 _TRIES: Final = 4
 _FIRST_WINDOW: Final = 32
@@ -150,26 +147,38 @@ def find_page(
     cursor: str | None = None,
     offset: int = 0,
     user: str | None = None,
-    since: Moment | None = None,
-    until: Moment | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
 ) -> HistoryPage:
     """One page of a branch's history, filtered by kind of commit, commit user and commit time (both ends included)."""
     asked = _kind(kind)
-    fingerprint = f"{zlib.crc32(repr((store.paths.branch, asked, user, since, until)).encode(errors='replace')):08x}"
     if user is not None and not isinstance(user, str):
         raise OptionError(f"user must be the text of a commit user, not {user!r}")
-    now = time.time_ns() // 1_000_000
+    now = now_millis()
+    fingerprint = _fingerprint(
+        store.paths.branch, asked, user, _since_zero(since, "since"), _since_zero(until, "until")
+    )
     wanted = Wanted(
         kind=asked,
         user=user,
-        since=None if since is None else moment_millis(since, now_millis=now, what="since"),
-        until=None if until is None else moment_millis(until, now_millis=now, what="until"),
+        since=None if since is None else parse_time(since, "since", now=now),
+        until=None if until is None else parse_time(until, "until", now=now),
         limit=_number("limit", limit, least=1),
         offset=_number("offset", offset, least=0),
         before=_before(cursor, offset, fingerprint),
         fingerprint=fingerprint,
     )
     return _Search(store, index_of(store), wanted).page()
+
+
+def _fingerprint(*asked: object) -> str:
+    """Returns a text that a cursor carries, so that it is refused for a page with other filters."""
+    return f"{zlib.crc32(repr(asked).encode(errors='replace')):08x}"
+
+
+def _since_zero(given: Time | None, what: str) -> int | None:
+    """Returns a number for a time that stays the same from page to page, also for ``3 d`` ago."""
+    return None if given is None else parse_time(given, what, now=0)
 
 
 def _kind(kind: CommitKind | str | None) -> CommitKind | None:

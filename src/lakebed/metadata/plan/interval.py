@@ -16,7 +16,7 @@ from typing import Any, Final
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, CommitKind, Snapshot
-from lakebed.format.times import moment_millis
+from lakebed.format.times import now_millis, parse_time
 from lakebed.metadata.changelogs import changelog_ids, find_changelog
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
@@ -93,6 +93,17 @@ def _keeps_changes(store: TableStore, changelog: Snapshot, mode: Mode) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class _Time:
+    """A time as one end of an interval, and how the user gave it."""
+
+    millis: int
+    given: object
+
+    def __str__(self) -> str:
+        return str(self.given)
+
+
+@dataclass(frozen=True, slots=True)
 class _Point:
     """One end of an interval; a tag brings its snapshot, which may have expired."""
 
@@ -108,8 +119,12 @@ def find_interval(store: TableStore, since: Any, until: Any, mode: str) -> Inter
         raise OptionError(
             "an incremental read needs since=: a snapshot id (0: from the beginning), a tag or a datetime"
         )
-    if isinstance(since, dt.datetime) and isinstance(until, dt.datetime) and _millis(since) > _millis(until):
-        raise OptionError(f"since={since} is later than until={until}; give the earlier moment first")
+    return _find(store, _with_time(since, "since"), _with_time(until, "until"), asked)
+
+
+def _find(store: TableStore, since: Any, until: Any, asked: Mode) -> Interval:
+    if isinstance(since, _Time) and isinstance(until, _Time) and since.millis > until.millis:
+        raise OptionError(f"since={since} is later than until={until}; give the earlier time first")
     first, last = _point(store, since, "since"), _last_point(store, until)
     if asked is Mode.AUTO:
         asked = Mode.DIFF if first.is_tag and last.is_tag else _auto(store)
@@ -132,7 +147,9 @@ def interval_of_options(store: TableStore, options: TableOptions) -> Interval | 
         raise OptionError(f"option {given[0]!r} must be of the form start,end, not {text!r}")
     start, end = ends[0].strip(), ends[1].strip()
     if given[0] == _BETWEEN_TIMES:
-        return find_interval(store, _moment(start), _moment(end), mode)
+        now, what = now_millis(), f"option {_BETWEEN_TIMES!r}"
+        since, until = (_Time(parse_time(text, what, now=now), text) for text in (start, end))
+        return _find(store, since, until, mode)
     first, last = _point(store, start, _BETWEEN), _point(store, end, _BETWEEN)
     if first.is_tag and last.is_tag and not options.get("incremental-between-tag-to-snapshot"):
         mode = Mode.DIFF
@@ -160,8 +177,8 @@ def changes_mode(schema: TableSchema) -> Mode:
 
 
 def _point(store: TableStore, value: Any, what: str) -> _Point:
-    if isinstance(value, dt.datetime):
-        return _at_moment(store, value)
+    if isinstance(value, _Time):
+        return _at_time(store, value)
     if isinstance(value, str):
         tagged = None if "\0" in value or "/" in value else store.snapshots.find_tag(value)
         if tagged is not None:
@@ -186,8 +203,8 @@ def _last_point(store: TableStore, until: Any) -> _Point:
     return _Point(_BEFORE_ALL) if latest is None else _Point(latest.id, latest)
 
 
-def _at_moment(store: TableStore, moment: dt.datetime) -> _Point:
-    found = store.snapshots.at(_millis(moment))
+def _at_time(store: TableStore, time: _Time) -> _Point:
+    found = store.snapshots.at(time.millis)
     if found is not None:
         return _Point(found.id, found)
     earliest = store.snapshots.earliest_id()
@@ -195,32 +212,21 @@ def _at_moment(store: TableStore, moment: dt.datetime) -> _Point:
         known = changelog_ids(store)
         for number in reversed(known):  # commit times need not ascend, so the first hit from the end is the answer
             changelog = find_changelog(store, number)
-            if changelog is not None and changelog.time_millis <= _millis(moment):
+            if changelog is not None and changelog.time_millis <= time.millis:
                 return _Point(number)
         earliest = min((*known, earliest))
         if earliest == FIRST_SNAPSHOT_ID:
             return _Point(_BEFORE_ALL)
         gone = _span(range(FIRST_SNAPSHOT_ID, earliest))
         raise NotFoundError(
-            f"nobody knows what table {store.name} held at {moment}: {gone} expired. Give a time from snapshot {earliest} on"
+            f"nobody knows what table {store.name} held at {time}: {gone} expired. Give a time from snapshot {earliest} on"
         )
     return _Point(_BEFORE_ALL)
 
 
-def _millis(moment: dt.datetime) -> int:
-    return moment_millis(moment, now_millis=0, what="the moment")
-
-
-def _moment(text: str) -> dt.datetime:
-    """Epoch milliseconds or a local time as an option has it."""
-    try:
-        if text.isascii() and text.isdigit():
-            return dt.datetime.fromtimestamp(0, dt.UTC) + dt.timedelta(milliseconds=int(text))
-        return dt.datetime.fromisoformat(text)
-    except (ValueError, OverflowError):
-        raise OptionError(
-            f"option {_BETWEEN_TIMES!r} has {text!r}; give epoch milliseconds or a time such as 2025-01-31 12:00:00"
-        ) from None
+def _with_time(value: Any, what: str) -> Any:
+    """Returns a datetime as a time, and any other value as it is."""
+    return _Time(parse_time(value, what), value) if isinstance(value, dt.datetime) else value
 
 
 # --------------------------------------------------------------------------------------------------------- intervals

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.snapshot import Snapshot
+from lakebed.format.times import exact_time_text, parse_time
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
@@ -27,12 +27,16 @@ def find_snapshot(store: TableStore, *, version: int | str | None, timestamp: An
         return _by_version(store, version)
     if timestamp is None:
         return store.snapshots.latest()
-    millis = as_millis(timestamp)
+    millis = parse_time(timestamp, "timestamp")
     found = store.snapshots.at(millis)
     if found is None:
         earliest = store.snapshots.earliest()
-        first = "there are no snapshots" if earliest is None else f"the earliest is of {as_text(earliest.time_millis)}"
-        raise NotFoundError(f"table {store.name} has no snapshot at or before {as_text(millis)}; {first}")
+        first = (
+            "there are no snapshots"
+            if earliest is None
+            else f"the earliest is of {exact_time_text(earliest.time_millis)}"
+        )
+        raise NotFoundError(f"table {store.name} has no snapshot at or before {exact_time_text(millis)}; {first}")
     return found
 
 
@@ -68,30 +72,3 @@ def _by_watermark(store: TableStore, watermark: int) -> Snapshot:
     if found is None:
         raise NotFoundError(f"table {store.name} has no snapshot with a watermark of at least {watermark}")
     return found
-
-
-def as_millis(timestamp: Any) -> int:
-    """Epoch milliseconds of a number, a datetime, or ISO text; times without a zone are local, as in Spark."""
-    if isinstance(timestamp, bool) or not isinstance(timestamp, int | str | dt.datetime):
-        raise OptionError(f"timestamp must be epoch milliseconds, a datetime or ISO text, not {timestamp!r}")
-    if isinstance(timestamp, int):
-        return timestamp
-    if isinstance(timestamp, str):
-        try:
-            timestamp = dt.datetime.fromisoformat(timestamp)
-        except ValueError:
-            raise OptionError(f"timestamp {timestamp!r} is not of the form 2025-01-31 12:00:00") from None
-    try:
-        millis: int = round(timestamp.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        raise OptionError(f"timestamp {timestamp} is out of range") from None
-    return millis
-
-
-def as_text(millis: int) -> str:
-    """A time as people read it, in local time; a time out of range as a number."""
-    try:
-        moment = dt.datetime.fromtimestamp(millis / 1000)  # noqa: DTZ006 - local
-    except (ValueError, OverflowError, OSError):
-        return f"{millis} ms"
-    return moment.isoformat(sep=" ", timespec="milliseconds")

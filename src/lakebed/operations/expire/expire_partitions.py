@@ -20,12 +20,13 @@ from lakebed.errors import DataError, OptionError, UnsupportedError
 from lakebed.format.partition_time import PartitionTime
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind
+from lakebed.format.times import parse_length
 from lakebed.metadata.commit.commit import Commit, commit
 from lakebed.metadata.plan.file_scan import live_entries, partition_table
 from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import delete_partitions
 from lakebed.operations.write import Identity
-from lakebed.options import TableOptions, parse_duration
+from lakebed.options import TableOptions
 
 _LOG: Final = logging.getLogger("lakebed")
 VALUES_TIME: Final = "values-time"
@@ -72,14 +73,11 @@ def expire_partitions(
 
 def expiry_length(given: str | dt.timedelta | None, options: TableOptions, store: TableStore) -> dt.timedelta:
     """How long partitions stay: as a call says, else as the options do."""
-    if isinstance(given, dt.timedelta):
-        return given
-    try:
-        seconds = options.partition_expiration_time if given is None else parse_duration(given)
-        if seconds is not None:
-            return dt.timedelta(seconds=seconds)
-    except (ValueError, OverflowError, TypeError):
-        raise OptionError(f"expiration_time is {given!r}; give a length of time such as '7 d'") from None
+    if given is not None:
+        return parse_length(given, "expiration_time")
+    seconds = options.partition_expiration_time
+    if seconds is not None:
+        return dt.timedelta(seconds=seconds)
     raise OptionError(
         f"nothing says when partitions of table {store.name} expire; give expiration_time, such as '7 d', or set option "
         "partition.expiration-time"

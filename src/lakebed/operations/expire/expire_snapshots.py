@@ -30,7 +30,7 @@ from lakebed.format.human_text import ids_text
 from lakebed.format.paths import SNAPSHOT_PREFIX, id_of
 from lakebed.format.printed import Printed
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.times import moment_millis
+from lakebed.format.times import parse_time
 from lakebed.metadata.changelogs import keep_changelogs, remove_changelogs
 from lakebed.metadata.consumers import smallest_next_snapshot
 from lakebed.metadata.plan.file_scan import live_entries
@@ -117,7 +117,7 @@ def retention(
     if older_than is None:
         cutoff = now_millis - round(options.snapshot_time_retained * 1000)
     else:
-        cutoff = moment_millis(older_than, now_millis=now_millis, what="older_than")
+        cutoff = parse_time(older_than, "older_than", now=now_millis)
     limit = options.snapshot_expire_limit if max_deletes is None else max_deletes
     return Retention(retain_min=least, retain_max=most, cutoff_millis=cutoff, max_deletes=limit)
 

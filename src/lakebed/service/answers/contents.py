@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
+from lakebed.format.times import local_millis
 from lakebed.metadata.data_paths import path_array
 from lakebed.metadata.store import TableStore
-from lakebed.service.answers.texts import partition_names, partition_values, wall_clock_millis
+from lakebed.service.answers.texts import partition_names, partition_values
 from lakebed.service.models.common import Page
 from lakebed.service.models.contents import BucketInfo, BucketPage, FileInfo, FilePage, LevelInfo, PartitionInfo
 from lakebed.service.warehouses import Warehouse
@@ -128,7 +129,7 @@ class Contents:
             file_count=row["file_name_count"],
             byte_count=row["file_size_sum"],
             sorted_runs=runs if self.schema.primary_keys else None,
-            last_update_millis=wall_clock_millis(row["creation_time_max"]),
+            last_update_millis=local_millis(row["creation_time_max"]),
             levels=levels,
         )
 
@@ -178,7 +179,7 @@ class Contents:
                 min_sequence_number=row["min_sequence_number"],
                 max_sequence_number=row["max_sequence_number"],
                 source=_SOURCES.get(row["file_source"]),
-                created_millis=wall_clock_millis(row["creation_time"]),
+                created_millis=local_millis(row["creation_time"]),
             )
             for row, name, path, low, high in zip(
                 shown.select(_FILE_COLUMNS).to_pylist(), names, paths, *bounds, strict=True
@@ -240,7 +241,7 @@ def partitions_of(found: Sequence[Contents], cut: Slice, search: str | None) -> 
             file_count=row["file_name_count"],
             byte_count=row["file_size_sum"],
             bucket_count=row["bucket_count_distinct"],
-            last_update_millis=wall_clock_millis(row["creation_time_max"]),
+            last_update_millis=local_millis(row["creation_time_max"]),
         )
         for row, text in zip(shown.to_pylist(), texts, strict=True)
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from typing import Any, Final
 
@@ -90,13 +89,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [{"key": _plain(i[0]), "value": _plain(i[1])} if isinstance(i, tuple) else _plain(i) for i in value]
     return value
-
-
-def wall_clock_millis(moment: dt.datetime | None) -> int | None:
-    """Epoch milliseconds of a time that files note as the wall clock of their writer; ours is taken to be the same."""
-    if moment is None:
-        return None
-    try:
-        return round(moment.timestamp() * 1000)
-    except (ValueError, OverflowError, OSError):
-        return None

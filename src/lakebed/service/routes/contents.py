@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH
+from lakebed.format.times import local_millis
 from lakebed.service.answers.chain import chain_view
 from lakebed.service.answers.contents import partitions_of
-from lakebed.service.answers.texts import wall_clock_millis
 from lakebed.service.models.common import Page
 from lakebed.service.models.contents import BranchInfo, BucketPage, ChainView, FilePage, PartitionInfo, TagInfo
 from lakebed.service.routes.parameters import (
@@ -84,8 +84,8 @@ def tags(state: ServiceState, opened: Opened, part: Cut) -> Page[TagInfo]:
             commit_millis=tag.snapshot.time_millis,
             record_count=tag.snapshot.total_record_count,
             schema_id=tag.snapshot.schema_id,
-            created_millis=wall_clock_millis(tag.create_time),
-            expires_millis=wall_clock_millis(tag.expires_at),
+            created_millis=local_millis(tag.create_time),
+            expires_millis=local_millis(tag.expires_at),
         )
         for tag in found
     ]

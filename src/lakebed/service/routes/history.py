@@ -47,17 +47,12 @@ async def asked(
         "cursor": cursor,
         "offset": offset,
         "user": user,
-        "since": as_moment(since),
-        "until": as_moment(until),
+        "since": since,
+        "until": until,
     }
 
 
 HistoryPart = Annotated[dict[str, Any], Depends(asked)]
-
-
-def as_moment(text: str | None) -> int | str | None:
-    """A number is milliseconds; all else stays text, so that a cursor of 3 d ago goes on with 3 d ago."""
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 19 else text
 
 
 @router.get(f"{TABLE_PATH}/snapshots", summary="Snapshots of a table", responses=READ_ERRORS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 import pyarrow as pa
@@ -10,7 +9,6 @@ from fastapi import APIRouter, Query
 
 from lakebed.errors import ExpressionError
 from lakebed.format.human_text import size_text
-from lakebed.format.times import moment_millis
 from lakebed.format.types.data_types import Field, field_from_arrow
 from lakebed.scan import Scan
 from lakebed.service.answers.contents import total
@@ -19,7 +17,7 @@ from lakebed.service.answers.texts import json_rows
 from lakebed.service.errors import RefusedError, documented
 from lakebed.service.models.common import ResultColumn, SchemaChange
 from lakebed.service.models.contents import DiffFile, DiffFiles, DiffInfo, DiffRows, Preview
-from lakebed.service.routes.history import Moment, as_moment
+from lakebed.service.routes.history import Moment
 from lakebed.service.routes.parameters import API, READ_ERRORS, TABLE_PATH, Opened, ServiceState, Version
 from lakebed.service.settings import Limits
 from lakebed.service.state import Service
@@ -47,11 +45,9 @@ def preview(
     ] = None,
 ) -> Preview:
     """The first rows of a version that satisfy a condition. A read that would open too much is refused."""
-    at = as_moment(timestamp)
-    millis = None if at is None else moment_millis(at, now_millis=time.time_ns() // 1_000_000, what="timestamp")
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     try:
-        scan = opened.table.scan(names, where, version=version, timestamp=millis)
+        scan = opened.table.scan(names, where, version=version, timestamp=timestamp)
     except RecursionError:
         raise ExpressionError("the condition is nested too deeply; write it flatter") from None
     plan = scan.plan()
