@@ -16,23 +16,17 @@ import json
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import LakebedError
+from lakebed.format.commit_facts import CHAIN_EXPIRED, CHAIN_SAME_ROWS, Lineage, read_flag, read_lineages
 from lakebed.format.history_index import check_of
 from lakebed.format.manifest.manifest import ADD
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.store import TableStore
-
-LINEAGE: Final = "lakebed.chain.lineage"
-"""Snapshot property of the full branch: of what the partitions of the commit were built (a list of lineages)."""
-EXPIRED: Final = "lakebed.chain.expired"
-"""Snapshot property: the commit drops partitions because they are too old, which says nothing about what was built of them."""
-SAME_ROWS: Final = "lakebed.chain.same-rows"
-"""Snapshot property: the commit writes the rows of its partitions anew as they were, as a compaction does."""
 
 APPENDED: Final = "append"
 OVERWRITTEN: Final = "overwrite"
@@ -42,54 +36,6 @@ GONE: Final = "expire"
 _VERSION: Final = 1
 _SAVED_EVERY: Final = 32
 _BRANCHES: Final = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """Of what a full partition was built: the anchor, the changes after it, and the snapshots that they were read at.
-
-    ``anchor_build`` is the build of the anchor, if it was built itself.
-    """
-
-    build: str
-    partition: bytes
-    anchor: bytes | None
-    anchor_build: str | None
-    deltas: tuple[bytes, ...]
-    full_snapshot: int
-    delta_snapshot: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "build": self.build,
-            "partition": self.partition.hex(),
-            "anchor": None if self.anchor is None else self.anchor.hex(),
-            "anchor_build": self.anchor_build,
-            "deltas": [delta.hex() for delta in self.deltas],
-            "full_snapshot": self.full_snapshot,
-            "delta_snapshot": self.delta_snapshot,
-        }
-
-    @staticmethod
-    def from_dict(raw: Mapping[str, Any]) -> Lineage:
-        anchor = raw["anchor"]
-        return Lineage(
-            str(raw["build"]),
-            bytes.fromhex(raw["partition"]),
-            None if anchor is None else bytes.fromhex(anchor),
-            raw["anchor_build"],
-            tuple(bytes.fromhex(delta) for delta in raw["deltas"]),
-            int(raw["full_snapshot"]),
-            int(raw["delta_snapshot"]),
-        )
-
-
-def lineages_of(snapshot: Snapshot) -> list[Lineage]:
-    """The lineages that a commit noted; none if it noted nothing, or nothing that makes sense."""
-    try:
-        return [Lineage.from_dict(raw) for raw in json.loads(snapshot.properties.get(LINEAGE, "[]"))]
-    except (ValueError, KeyError, TypeError):
-        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +86,7 @@ class BranchLog:
         """With what these snapshots, which follow the last one known, did."""
         writes, builds = dict(self.writes), dict(self.builds)
         for snapshot in snapshots:
-            made = {lineage.partition: lineage for lineage in lineages_of(snapshot)}
+            made = {lineage.partition: lineage for lineage in read_lineages(snapshot.properties)}
             builds |= {lineage.build: lineage for lineage in made.values()}
             for partition, kind in touched(store, snapshot, appends=appends).items():
                 build = made[partition].build if partition in made and kind in {APPENDED, OVERWRITTEN} else None
@@ -173,14 +119,14 @@ def touched(store: TableStore, snapshot: Snapshot, *, appends: bool) -> dict[byt
     """The partitions that a commit wrote to, and how."""
     overwrites = snapshot.commit_kind is CommitKind.OVERWRITE
     lets_go_of_lost_files = overwrites and snapshot.operation == "DELETE"  # nobody meant to replace anything
-    if SAME_ROWS in snapshot.properties or lets_go_of_lost_files:
+    if read_flag(snapshot.properties, CHAIN_SAME_ROWS) or lets_go_of_lost_files:
         return {}
     if not overwrites and not (appends and snapshot.commit_kind is CommitKind.APPEND):
         return {}
     entries = store.manifests.read_entries(store.manifests.read_list(snapshot.delta_manifest_list))
     flags = pa.table({"partition": entries["partition"], "adds": pc.equal(entries["kind"], ADD)})
     found = flags.group_by("partition").aggregate([("adds", "any")])
-    without = GONE if EXPIRED in snapshot.properties else DROPPED
+    without = GONE if read_flag(snapshot.properties, CHAIN_EXPIRED) else DROPPED
     with_rows = OVERWRITTEN if overwrites else APPENDED
     return {
         partition: with_rows if adds else without

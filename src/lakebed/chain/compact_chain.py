@@ -12,7 +12,6 @@ last look, the partition is stale from its first moment. Partitions whose rows w
 from __future__ import annotations
 
 import datetime as dt
-import json
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +21,6 @@ from typing import Any
 import pyarrow as pa
 
 from lakebed.chain.anchors import by_group, partition_text
-from lakebed.chain.branch_log import LINEAGE, Lineage
 from lakebed.chain.layout import ChainTable, Link
 from lakebed.chain.reading.asked_partitions import named_partitions
 from lakebed.chain.reading.plan_views import Chains, View
@@ -31,6 +29,7 @@ from lakebed.chain.write_rules import ChainWriteGuard, finish_truncations
 from lakebed.engine import IN_PROCESS, Engine, NewFiles
 from lakebed.errors import CommitConflictError, OptionError
 from lakebed.format import predicate as pred
+from lakebed.format.commit_facts import Lineage, encode_lineages
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.branch_roles import BranchRole
@@ -266,7 +265,7 @@ def _build(
     there = {link.encoded for link in state.fulls}
     replaced = pa.array([v.partition.encoded for v in views if v.partition.encoded in there], pa.binary())
     lineages = [_lineage(state, view) for view in views]
-    properties = {LINEAGE: json.dumps([lineage.to_dict() for lineage in lineages])}
+    properties = encode_lineages(lineages)
     who = Identity.of(schema)
     written: list[pa.Table] = []
 

@@ -21,11 +21,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakebed.chain.anchors import by_group
-from lakebed.chain.branch_log import EXPIRED
 from lakebed.chain.layout import ChainTable, Link
 from lakebed.chain.staleness import ChainState
 from lakebed.chain.write_rules import ChainWriteGuard, finish_truncations
 from lakebed.errors import OptionError
+from lakebed.format.commit_facts import CHAIN_EXPIRED, encode_facts
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.branch_roles import BranchRole
 from lakebed.metadata.commit.commit import Commit, commit
@@ -95,7 +95,7 @@ def _drop(chain: ChainTable, role: BranchRole, links: Sequence[Link]) -> None:
         kind=CommitKind.OVERWRITE,
         plan=delete_partitions(store, partitions),
         operation="TRUNCATE",
-        properties={EXPIRED: "true"},
+        properties=encode_facts({CHAIN_EXPIRED: True}),
     )
     # The changes of a segment are gone by now. If somebody wrote new ones meanwhile, their full partition must stay.
     commit(store, ChainWriteGuard(chain, role).guarded(request) if role is BranchRole.FULL else request)

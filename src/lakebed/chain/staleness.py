@@ -30,9 +30,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.chain.anchors import by_group, known_links, live_partitions, needed_anchors
-from lakebed.chain.branch_log import APPENDED, DROPPED, GONE, OVERWRITTEN, BranchLog, Lineage, branch_log
+from lakebed.chain.branch_log import APPENDED, DROPPED, GONE, OVERWRITTEN, BranchLog, branch_log
 from lakebed.chain.layout import ChainTable, Link
 from lakebed.errors import LakebedError
+from lakebed.format.commit_facts import Lineage
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.plan.file_scan import live_entries
 

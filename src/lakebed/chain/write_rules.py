@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.chain.anchors import check_droppable, known_links, live_partitions, partition_text
-from lakebed.chain.branch_log import SAME_ROWS
 from lakebed.chain.layout import ChainTable
 from lakebed.chain.staleness import ChainState, remember
 from lakebed.errors import DataError, LakebedError
+from lakebed.format.commit_facts import CHAIN_SAME_ROWS, encode_facts
 from lakebed.format.manifest.manifest import ADD
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.branch_roles import BranchRole
@@ -56,7 +56,7 @@ class ChainWriteGuard(WriteGuard):
     def guarded(self, request: Commit) -> Commit:
         """The same commit, which fails where it would break a rule."""
         if self.same_rows:
-            return replace(request, properties={**request.properties, SAME_ROWS: "true"})
+            return replace(request, properties={**request.properties, **encode_facts({CHAIN_SAME_ROWS: True})})
 
         def plan(latest: Snapshot | None) -> Change:
             change = request.plan(latest)

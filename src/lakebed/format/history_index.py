@@ -13,6 +13,7 @@ after every later snapshot went, so if the last line of a chain holds, all of it
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote
 
@@ -23,6 +24,7 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 from lakebed.errors import CorruptError
+from lakebed.format.commit_facts import BYTES_ADDED, BYTES_DELETED, FILES_ADDED, FILES_DELETED, read_count
 from lakebed.format.snapshot import CommitKind, Snapshot
 
 Places: TypeAlias = npt.NDArray[np.int64]
@@ -105,10 +107,10 @@ def encode_line(snapshot: Snapshot, previous: int = UNKNOWN) -> bytes:
         _clipped(snapshot.total_record_count),
         _clipped(snapshot.delta_record_count),
         "" if snapshot.changelog_record_count is None else _clipped(snapshot.changelog_record_count),
-        _noted(properties.get("lakebed.files-added")),
-        _noted(properties.get("lakebed.files-deleted")),
-        _noted(properties.get("lakebed.bytes-added")),
-        _noted(properties.get("lakebed.bytes-deleted")),
+        _count(properties, FILES_ADDED),
+        _count(properties, FILES_DELETED),
+        _count(properties, BYTES_ADDED),
+        _count(properties, BYTES_DELETED),
         snapshot.commit_kind,
         quoted(snapshot.commit_user),
         _END,
@@ -136,8 +138,9 @@ def _clipped(number: int) -> int:
     return min(max(number, _LEAST), _GREATEST)
 
 
-def _noted(text: str | None) -> str:
-    return text if text is not None and text.isascii() and text.isdigit() and len(text) < 19 else ""
+def _count(properties: Mapping[str, str], key: str) -> int | str:
+    count = read_count(properties, key)
+    return "" if count is None else count
 
 
 def decode_rows(data: bytes, *, where: str) -> tuple[pa.Table, int]:

@@ -13,8 +13,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from lakebed.errors import CorruptError, UnsupportedError
-from lakebed.format.human_text import count_text, time_text
+from lakebed.format.human_text import count_text
 from lakebed.format.printed import Printed
+from lakebed.format.times import time_text
 
 CURRENT_VERSION: Final = 3
 BATCH_IDENTIFIER: Final = 2**63 - 1

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import NotFoundError, OptionError, SchemaError, UnsupportedError
+from lakebed.format.commit_facts import MERGED_BRANCH
 from lakebed.format.manifest.manifest import ENTRY_SCHEMA, NO_ENTRIES, ManifestMeta
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, CommitKind, Snapshot
@@ -25,7 +26,6 @@ from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
-MERGED_BRANCH: Final = "lakebed.merged-branch"
 _ADDS_ONLY: Final = frozenset({CommitKind.APPEND, CommitKind.ANALYZE})
 
 

@@ -24,6 +24,7 @@ from lakebed.cli.output import (
     show_time,
 )
 from lakebed.cli.session import open_table
+from lakebed.format.commit_facts import BYTES_ADDED, BYTES_DELETED, FILES_ADDED, FILES_DELETED, read_count
 
 Limit = Annotated[int, typer.Option("--limit", "-l", min=1, help="How many.")]
 Cursor = Annotated[
@@ -60,7 +61,7 @@ def history(
     asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
     between = {"since": _checked_time(since), "until": _checked_time(until)}
     page = open_table(warehouse, name).history(kind=kind, **between, **asked)  # type: ignore[arg-type]
-    records = [{**snapshot_record(one), **_noted(one)} for one in page.snapshots]
+    records = [{**snapshot_record(one), **_recorded(one)} for one in page.snapshots]
     columns = [
         Column("id", "id", right=True),
         Column("commit_kind", "kind"),
@@ -82,13 +83,13 @@ def _checked_time(text: str | None) -> str | None:
     return text
 
 
-def _noted(snapshot: lakebed.Snapshot) -> dict[str, int | None]:
-    """What our commits note of themselves."""
+def _recorded(snapshot: lakebed.Snapshot) -> dict[str, int | None]:
+    """Returns what a commit recorded about itself."""
     return {
-        name: int(text)
-        if (text := snapshot.properties.get(f"lakebed.{name.replace('_', '-')}", "")).isdigit()
-        else None
-        for name in ("files_added", "files_deleted", "bytes_added", "bytes_deleted")
+        "files_added": read_count(snapshot.properties, FILES_ADDED),
+        "files_deleted": read_count(snapshot.properties, FILES_DELETED),
+        "bytes_added": read_count(snapshot.properties, BYTES_ADDED),
+        "bytes_deleted": read_count(snapshot.properties, BYTES_DELETED),
     }
 
 

@@ -44,6 +44,7 @@ from lakebed.errors import (
     LakebedError,
     NotFoundError,
 )
+from lakebed.format import commit_facts as facts
 from lakebed.format.manifest.index_manifest import HASH, IndexEntry, combine
 from lakebed.format.manifest.manifest import ADD, DELETE, NO_ENTRIES, ManifestMeta
 from lakebed.format.schema.table_schema import TableSchema
@@ -60,8 +61,6 @@ from lakebed.options import TableOptions
 from lakebed.version import VERSION
 
 _LOG: Final = logging.getLogger("lakebed")
-LIVE_BYTES: Final = "lakebed.live-bytes"
-MERGED_AT: Final = "lakebed.manifests-merged-at"
 """Snapshot property: the id of the last snapshot whose commit merged manifests, or would have if there had been some."""
 
 
@@ -142,7 +141,8 @@ def find_committed(
 
 def commits_since_merge(latest: Snapshot | None) -> int:
     """How many commits ago manifests were merged, as far as the snapshot knows."""
-    return 0 if latest is None else latest.id - _number(latest.properties.get(MERGED_AT), latest.id)
+    merged_at = None if latest is None else facts.read_count(latest.properties, facts.MANIFESTS_MERGED_AT)
+    return 0 if latest is None or merged_at is None else latest.id - merged_at
 
 
 def manifest_writer(store: TableStore) -> ManifestWriter:
@@ -356,23 +356,29 @@ class _Attempts:
         added, deleted = int(is_add.sum()), int((~is_add).sum())
         added_bytes, deleted_bytes = int(sizes[is_add].sum()), int(sizes[~is_add].sum())
         live = sum(meta.num_added_files - meta.num_deleted_files for meta in base) + added - deleted
-        new_id = FIRST_SNAPSHOT_ID if latest is None else latest.id + 1
-        before = "0" if latest is None else latest.properties.get(LIVE_BYTES)
-        merged = self._merge is not None and self._merge.merged.changed
-        facts = {
-            "lakebed.files-added": added,
-            "lakebed.files-deleted": deleted,
-            "lakebed.bytes-added": added_bytes,
-            "lakebed.bytes-deleted": deleted_bytes,
-            "lakebed.live-files": live,
-            "lakebed.commit-millis": round((time.monotonic() - self._started) * 1000),
-            MERGED_AT: new_id if merged or latest is None else _number(latest.properties.get(MERGED_AT), new_id),
+        recorded: dict[str, int | str | bool] = {
+            facts.FILES_ADDED: added,
+            facts.FILES_DELETED: deleted,
+            facts.BYTES_ADDED: added_bytes,
+            facts.BYTES_DELETED: deleted_bytes,
+            facts.LIVE_FILES: live,
+            facts.COMMIT_MILLIS: round((time.monotonic() - self._started) * 1000),
+            facts.MANIFESTS_MERGED_AT: self._manifests_merged_at(latest),
         }
-        if before is not None:  # another writer's snapshot does not say; the next full look at the table will
-            facts[LIVE_BYTES] = _number(before, 0) + added_bytes - deleted_bytes
+        live_before = 0 if latest is None else facts.read_count(latest.properties, facts.LIVE_BYTES)
+        if live_before is not None:  # unknown after a commit of another writer
+            recorded[facts.LIVE_BYTES] = live_before + added_bytes - deleted_bytes
         if self._request.kind is CommitKind.COMPACT:
-            facts |= compactions.facts_of(entries, self._schema, live_files=live)
-        return {name: str(value) for name, value in facts.items()}
+            recorded |= compactions.compaction_facts(entries, self._schema, live_files=live)
+        return facts.encode_facts(recorded)
+
+    def _manifests_merged_at(self, latest: Snapshot | None) -> int:
+        """Returns the id of the last snapshot that merged manifests; this one if none is known."""
+        if latest is None:
+            return FIRST_SNAPSHOT_ID
+        merged_now = self._merge is not None and self._merge.merged.changed
+        before = None if merged_now else facts.read_count(latest.properties, facts.MANIFESTS_MERGED_AT)
+        return latest.id + 1 if before is None else before
 
     def _index_manifest(self, latest: Snapshot | None, change: Change, schema: TableSchema) -> str | None:
         before = None if latest is None else latest.index_manifest
@@ -453,10 +459,6 @@ class _Merge:
 
     merged: manifest_merge.Merged
     paths: tuple[str, ...]
-
-
-def _number(text: str | None, default: int) -> int:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else default
 
 
 def _is_bucketed(schema: TableSchema) -> bool:

@@ -1,6 +1,6 @@
 """Compactions as processes: what each COMPACT snapshot read and wrote, when it began and how long it took.
 
-Our commits note that in the snapshot's properties (:func:`facts_of`, :func:`begin`), so a page of compactions opens nothing
+Our commits note that in the snapshot's properties (:func:`compaction_facts`, :func:`begin`), so a page of compactions opens nothing
 but its snapshots. For snapshots of other writers, and only for those on the page, it is read from the delta manifests.
 
 A compaction is FULL if nothing that it could have merged is left beside its output: in a primary-key table all its output is
@@ -19,28 +19,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import NotFoundError
-from lakebed.format.human_text import count_text, size_text, time_text
+from lakebed.format import commit_facts as facts
+from lakebed.format.human_text import count_text, size_text
 from lakebed.format.manifest.manifest import ADD
 from lakebed.format.printed import Printed, page_text
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.times import now_millis
+from lakebed.format.times import now_millis, time_text
 from lakebed.metadata.history.pages import HistoryPage, Source, find_page
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
-_STARTED: Final = "lakebed.started-millis"
-_KIND: Final = "lakebed.compaction"
-_COMMIT_MILLIS: Final = "lakebed.commit-millis"
 _COUNTS: Final = {
-    "input_files": "lakebed.files-deleted",
-    "input_bytes": "lakebed.bytes-deleted",
-    "input_rows": "lakebed.rows-deleted",
-    "output_files": "lakebed.files-added",
-    "output_bytes": "lakebed.bytes-added",
-    "output_rows": "lakebed.rows-added",
-    "partitions": "lakebed.partitions",
-    "buckets": "lakebed.buckets",
+    "input_files": facts.FILES_DELETED,
+    "input_bytes": facts.BYTES_DELETED,
+    "input_rows": facts.ROWS_DELETED,
+    "output_files": facts.FILES_ADDED,
+    "output_bytes": facts.BYTES_ADDED,
+    "output_rows": facts.ROWS_ADDED,
+    "partitions": facts.PARTITIONS,
+    "buckets": facts.BUCKETS,
 }
 _QUARTER_HOUR_MILLIS: Final = 900_000
 
@@ -146,20 +144,20 @@ class CompactionPage(Printed):
 
 def begin() -> dict[str, str]:
     """What a compaction that begins now gives its commit as properties."""
-    return {_STARTED: str(now_millis())}
+    return facts.encode_facts({facts.STARTED_MILLIS: now_millis()})
 
 
-def facts_of(entries: pa.Table, schema: TableSchema, *, live_files: int) -> dict[str, Any]:
+def compaction_facts(entries: pa.Table, schema: TableSchema, *, live_files: int) -> dict[str, Any]:
     """What a commit notes of a compaction with these entries, after which there are so many live files."""
     added = entries.filter(pc.equal(entries["kind"], ADD))
     rows_added, rows = (int(pc.sum(table["row_count"]).as_py() or 0) for table in (added, entries))
     touched = entries.select(["partition", "bucket"]).group_by(["partition", "bucket"]).aggregate([])
     return {
-        _KIND: str(_kind(entries, added, schema, live_files)),
-        _COUNTS["input_rows"]: rows - rows_added,
-        _COUNTS["output_rows"]: rows_added,
-        _COUNTS["partitions"]: len(pc.unique(touched["partition"])),
-        _COUNTS["buckets"]: len(touched),
+        facts.COMPACTION: str(_kind(entries, added, schema, live_files)),
+        facts.ROWS_DELETED: rows - rows_added,
+        facts.ROWS_ADDED: rows_added,
+        facts.PARTITIONS: len(pc.unique(touched["partition"])),
+        facts.BUCKETS: len(touched),
     }
 
 
@@ -210,23 +208,19 @@ def _described(store: TableStore, snapshot: Snapshot) -> Compaction | None:
 
 def _from_facts(snapshot: Snapshot) -> Compaction | None:
     properties = snapshot.properties
-    counts = {name: _number(properties.get(key)) for name, key in _COUNTS.items()}
+    counts = {name: facts.read_count(properties, key) for name, key in _COUNTS.items()}
     known = {name: count for name, count in counts.items() if count is not None}
     started = _started(properties, snapshot)
-    if len(known) < len(_COUNTS) or started is None or properties.get(_KIND) not in set(CompactionKind):
+    if len(known) < len(_COUNTS) or started is None or properties.get(facts.COMPACTION) not in set(CompactionKind):
         return None
-    return _compaction(snapshot, CompactionKind(properties[_KIND]), started, known, from_facts=True)
+    return _compaction(snapshot, CompactionKind(properties[facts.COMPACTION]), started, known, from_facts=True)
 
 
 def _started(properties: Mapping[str, str], snapshot: Snapshot) -> int | None:
-    started, took = _number(properties.get(_STARTED)), _number(properties.get(_COMMIT_MILLIS))
-    if started is None and took is not None and properties.get(_KIND) == CompactionKind.MANIFESTS:
+    started, took = (facts.read_count(properties, key) for key in (facts.STARTED_MILLIS, facts.COMMIT_MILLIS))
+    if started is None and took is not None and properties.get(facts.COMPACTION) == CompactionKind.MANIFESTS:
         return snapshot.time_millis - took  # it is nothing but a commit
     return started
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else None
 
 
 def _from_manifests(store: TableStore, snapshot: Snapshot) -> Compaction:
@@ -239,14 +233,14 @@ def _from_manifests(store: TableStore, snapshot: Snapshot) -> Compaction:
     if not schema.primary_keys:
         base = store.manifests.read_list(snapshot.base_manifest_list)
         live = sum(meta.num_added_files - meta.num_deleted_files for meta in [*base, *metas])
-    facts = facts_of(entries, schema, live_files=live)
-    counts = {name: facts[key] for name, key in _COUNTS.items() if key in facts}
+    found = compaction_facts(entries, schema, live_files=live)
+    counts = {name: found[key] for name, key in _COUNTS.items() if key in found}
     counts |= {"input_files": len(deleted), "output_files": len(added)}
     counts["input_bytes"], counts["output_bytes"] = (
         int(pc.sum(files["file_size"]).as_py() or 0) for files in (deleted, added)
     )
     started = _first_written(added, deleted, snapshot)
-    return _compaction(snapshot, CompactionKind(facts[_KIND]), started, counts, from_facts=False)
+    return _compaction(snapshot, CompactionKind(found[facts.COMPACTION]), started, counts, from_facts=False)
 
 
 def _first_written(added: pa.Table, deleted: pa.Table, snapshot: Snapshot) -> int:

@@ -38,10 +38,9 @@ from lakebed.format.history_index import (
     last_by_id,
     quoted,
 )
-from lakebed.format.human_text import time_text
 from lakebed.format.printed import Printed, page_text
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.times import Time, now_millis, parse_time
+from lakebed.format.times import Time, now_millis, parse_time, time_text
 from lakebed.metadata.history.history_index import I64, HistoryIndex, index_of
 from lakebed.metadata.store import TableStore
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from lakebed.engine import IN_PROCESS, Engine, Report
 from lakebed.format import predicate as pred
+from lakebed.format.commit_facts import FULLY_COMPACTED, encode_facts
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit.abort import abort_unless_committed
@@ -30,7 +31,7 @@ from lakebed.metadata.plan.levels import (
     pick_universal,
 )
 from lakebed.metadata.store import TableStore
-from lakebed.operations.compact.compaction_rules import FULLY_COMPACTED, compaction_options
+from lakebed.operations.compact.compaction_rules import compaction_options
 from lakebed.options import TableOptions
 from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.files.file_reader import DeletedRows
@@ -105,7 +106,7 @@ def compact_keyed_table(
     Returns:
         The new snapshot; ``None`` if there was nothing to do.
     """
-    properties = begin() if where is not None or not full else {**begin(), **FULLY_COMPACTED}
+    properties = begin() if where is not None or not full else {**begin(), **encode_facts({FULLY_COMPACTED: True})}
     plan = plan_keyed_compaction(store, full=full, where=where, partitions=partitions, unlogged=unlogged)
     if plan is None:
         return None

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakebed.format.commit_facts import FULLY_COMPACTED, read_flag
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.plan.levels import CompactionOptions
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
-FULLY_COMPACTED: Final = {"lakebed.full-compaction": "true"}
 """The property that a compaction of all partitions records in its snapshot."""
 
 
@@ -60,7 +58,7 @@ def due_for_full(store: TableStore, schema: TableSchema, written: pa.Array) -> p
     counted: list[Snapshot] = []
     while number and len(counted) < wanted * 4 + 16:
         snapshot = store.snapshots.find(number)
-        if snapshot is None or FULLY_COMPACTED.items() <= snapshot.properties.items():
+        if snapshot is None or read_flag(snapshot.properties, FULLY_COMPACTED):
             break
         if snapshot.commit_kind is CommitKind.APPEND:
             counted.append(snapshot)

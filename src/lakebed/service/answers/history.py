@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakebed.format.commit_facts import BYTES_ADDED, BYTES_DELETED, FILES_ADDED, FILES_DELETED, read_count
 from lakebed.format.manifest.manifest import ADD
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.store import TableStore
@@ -63,10 +64,10 @@ def snapshot_info(snapshot: Snapshot, tags: Mapping[int, Sequence[str]]) -> Snap
         watermark=None if snapshot.watermark is None else str(snapshot.watermark),
         operation=snapshot.operation,
         writer_version=snapshot.writer_version,
-        files_added=_noted(snapshot, "files-added"),
-        files_deleted=_noted(snapshot, "files-deleted"),
-        bytes_added=_noted(snapshot, "bytes-added"),
-        bytes_deleted=_noted(snapshot, "bytes-deleted"),
+        files_added=read_count(snapshot.properties, FILES_ADDED),
+        files_deleted=read_count(snapshot.properties, FILES_DELETED),
+        bytes_added=read_count(snapshot.properties, BYTES_ADDED),
+        bytes_deleted=read_count(snapshot.properties, BYTES_DELETED),
         has_statistics=snapshot.statistics is not None,
         has_index=snapshot.index_manifest is not None,
         base_manifest_list=snapshot.base_manifest_list,
@@ -74,12 +75,6 @@ def snapshot_info(snapshot: Snapshot, tags: Mapping[int, Sequence[str]]) -> Snap
         properties=dict(snapshot.properties),
         tags=list(tags.get(snapshot.id, ())),
     )
-
-
-def _noted(snapshot: Snapshot, name: str) -> int | None:
-    """What our commits note of themselves."""
-    text = snapshot.properties.get(f"lakebed.{name}", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
 
 
 def changes_of(store: TableStore, snapshot: Snapshot, cut: Slice) -> SnapshotChanges:
