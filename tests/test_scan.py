@@ -112,7 +112,7 @@ def test_versions_by_time(history: lakebed.Table, millis: int, rows: list[int]) 
         (
             {"timestamp": "yesterday"},
             OptionError,
-            "timestamp is 'yesterday'; give a time such as '2025-01-31 12:00:00'",
+            "timestamp is 'yesterday', which is not a time; give one such as '2025-01-31 12:00:00'",
         ),
         ({"timestamp": dt.date(2024, 1, 1)}, OptionError, "timestamp must be epoch milliseconds"),
         ({"timestamp": 1.5}, OptionError, "timestamp must be epoch milliseconds"),

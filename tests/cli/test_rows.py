@@ -91,7 +91,9 @@ def test_typos(cli: Lakebed, orders: Table) -> None:
     assert "did you mean 'snapshots'?" in cli.fails(4, "rows", "db.orders$snapshot")
     assert "database.table" in cli.fails(4, "rows", "orders")
     refusal = cli.fails(2, "rows", "db.orders", "--timestamp", "yesterday")
-    assert "'yesterday'; give a time such as '2025-01-31 12:00:00', a time ago such as '3 d'" in refusal
+    assert (
+        "'yesterday', which is not a time; give one such as '2025-01-31 12:00:00', a time ago such as '3 d'" in refusal
+    )
 
 
 AWKWARD: list[tuple[pa.DataType, Any, Any]] = [

@@ -67,8 +67,8 @@ def parse_time(given: object, what: str, *, now: int | None = None) -> int:
         return round(read.timestamp() * 1000)
     except (ValueError, OverflowError):
         raise OptionError(
-            f"{what} is {given!r}; give a time such as '2025-01-31 12:00:00', a time ago such as '3 d' or '12 h', or epoch "
-            "milliseconds"
+            f"{what} is {given!r}, which is not a time; give one such as '2025-01-31 12:00:00', a time ago such as '3 d' or "
+            "'12 h', or epoch milliseconds"
         ) from None
 
 
