@@ -12,8 +12,6 @@ from lakebed.metadata.plan.levels import CompactionOptions
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
-"""The property that a compaction of all partitions records in its snapshot."""
-
 
 def compaction_options(options: TableOptions) -> CompactionOptions:
     """Returns the options of a table that decide which files a compaction merges."""
