@@ -21,7 +21,7 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.store import TableStore
 from lakebed.operations.after_commit import after_commit
 from lakebed.operations.overwrite import partition_predicate
-from lakebed.options import normalise
+from lakebed.options import TableOptions, normalise
 from lakebed.rows.where import parse_where
 from lakebed.spark.choose_engine import engine_on
 
@@ -87,9 +87,9 @@ class ChainVerbs:
         if known is not None and not is_half_way(known):
             raise OptionError(f"table {self._store.name} is a chain table already")
         given = {
-            "partition.timestamp-pattern": timestamp_pattern,
-            "partition.timestamp-formatter": timestamp_formatter,
-            "chain-table.chain-partition-keys": None if chain_keys is None else ",".join(chain_keys),
+            TableOptions.partition_timestamp_pattern.name: timestamp_pattern,
+            TableOptions.partition_timestamp_formatter.name: timestamp_formatter,
+            TableOptions.chain_partition_keys.name: None if chain_keys is None else ",".join(chain_keys),
         }
         wanted = {name: value for name, value in given.items() if value is not None}
         enable_chain(self._store, {**normalise(options or {}), **wanted}, lambda changes: self.alter(*changes))

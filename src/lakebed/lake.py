@@ -30,7 +30,7 @@ from lakebed.metadata.manifest_cache import CACHE_BYTES, DISK_BYTES, CacheStatis
 from lakebed.metadata.manifests import SHARED_CACHE
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.store import TableStore
-from lakebed.options import check_new, normalise, parse_duration, parse_size
+from lakebed.options import TableOptions, check_new, normalise, parse_duration, parse_size
 from lakebed.storage import LocalStorage, Storage
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
@@ -46,8 +46,9 @@ _DATABASE_FILE: Final = ".lakebed/database.json"
 _BRANCH_MARK: Final = "branch_"
 _TABLE_DEFAULT: Final = "table-default."
 _DROPPED: Final = ".dropped-"
+_CACHE_SIZE: Final = "manifest.cache.max-size"
 _CACHE_OPTIONS: Final = (
-    "manifest.cache.max-size",
+    _CACHE_SIZE,
     "manifest.cache.expire-after",
     "manifest.cache.directory",
     "manifest.cache.directory-size",
@@ -95,7 +96,7 @@ def _cache_of(options: Mapping[str, str]) -> ManifestCache:
         disk_size = parse_size(given.get("manifest.cache.directory-size", str(DISK_BYTES)))
         length = given.get("manifest.cache.expire-after")
         return ManifestCache(
-            parse_size(given.get("manifest.cache.max-size", str(CACHE_BYTES))),
+            parse_size(given.get(_CACHE_SIZE, str(CACHE_BYTES))),
             expire_after=None if length is None else parse_duration(length),
             disk=DiskCache(folder, disk_size) if (folder := given.get("manifest.cache.directory")) else None,
         )
@@ -329,7 +330,7 @@ class Lake:
         parsed = TableName.parse(name)
         given = normalise(options or {})
         store = self._existing(parsed)
-        branch = _one_branch(parsed, given.pop("branch", "") or store.schema().options.get("branch", MAIN_BRANCH))
+        branch = _one_branch(parsed, given.pop("branch", "") or TableOptions(store.schema().options).branch)
         if branch != MAIN_BRANCH:
             store = store.on_branch(branch)
         if given:

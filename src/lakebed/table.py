@@ -55,7 +55,7 @@ from lakebed.table_rules.planned_read import ReadVersion
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_BRANCH_OPTIONS: Final = ("scan.fallback-branch", "scan.primary-branch")
+_BRANCH_OPTIONS: Final = (TableOptions.scan_fallback_branch.name, TableOptions.scan_primary_branch.name)
 
 
 class Table(History, Maintenance, ChainVerbs):
@@ -168,12 +168,13 @@ class Table(History, Maintenance, ChainVerbs):
         return interval
 
     def _check_one_branch(self) -> None:
-        for name in _BRANCH_OPTIONS:
-            if self.options.get(name) not in {None, "", self.branch_name}:
-                raise UnsupportedError(
-                    f"table {self.name} is read together with another branch (option {name!r}), which has a history of its "
-                    f"own; to read changes open the table with options={{{name!r}: {self.branch_name!r}}}"
-                )
+        joined = TableOptions(self.options).joined_branch(self.branch_name)
+        if joined is not None:
+            name, _ = joined
+            raise UnsupportedError(
+                f"table {self.name} is read together with another branch (option {name!r}), which has a history of its "
+                f"own; to read changes open the table with options={{{name!r}: {self.branch_name!r}}}"
+            )
 
     def latest_snapshot(self) -> Snapshot | None:
         """The newest snapshot, ``None`` if nothing was committed yet."""

@@ -18,7 +18,7 @@ def check_keyed(schema: TableSchema, where: str) -> None:
         return
     MergeSpec.of(schema)
     options = TableOptions(schema.options)
-    if options.deletion_vectors_enabled and options.get("merge-engine") == "first-row":
+    if options.deletion_vectors_enabled and options.merge_engine == "first-row":
         raise OptionError(f"{where}: the first-row engine deletes nothing, so leave out 'deletion-vectors.enabled'")
     outside = [key for key in schema.partition_keys if key not in schema.primary_keys]
     if outside:
@@ -42,11 +42,11 @@ def check_new_keyed(schema: TableSchema, where: str) -> None:
     """What must hold of the keys of a table that we make or change; one of somebody else may still be read without it."""
     check_keyed(schema, where)
     _check_changelog(schema, where)
-    if has_dynamic_buckets(schema) and schema.options.get("bucket-key", "").strip():
+    if has_dynamic_buckets(schema) and any(key.strip() for key in TableOptions(schema.options).bucket_key):
         raise OptionError(
             f"{where} has dynamic buckets ('bucket' = -1), which are spread by the whole primary key; leave out 'bucket-key'"
         )
-    name = schema.options.get("rowkind.field")
+    name = TableOptions(schema.options).rowkind_field
     if name is None:
         return
     if name not in schema.field_names:
@@ -65,11 +65,11 @@ def _check_changelog(schema: TableSchema, where: str) -> None:
             f"{options.changelog_producer} has nothing to tell; leave the option out, or give the table a primary key"
         )
     if options.changelog_producer == "full-compaction" and (
-        options.deletion_vectors_enabled or options.get("merge-engine") == "first-row"
+        options.deletion_vectors_enabled or options.merge_engine == "first-row"
     ):
         what = "deletion vectors" if options.deletion_vectors_enabled else "the first-row engine"
         raise OptionError(f"{where}: {what} make changelogs by lookup only; set 'changelog-producer' to lookup or none")
-    if options.changelog_producer == "input" and options.get("merge-engine") == "first-row":
+    if options.changelog_producer == "input" and options.merge_engine == "first-row":
         raise OptionError(f"{where}: the first-row engine takes 'changelog-producer' none or lookup, not input")
 
 
@@ -88,7 +88,9 @@ def check_overlay(options: Mapping[str, str], schema: TableSchema, where: str) -
     check_new(options, where=where)
     for name, value in options.items():
         option = find(name)
-        fixed = option is not None and (option.immutable or option.name in {"bucket", "path"})
+        fixed = option is not None and (
+            option.immutable or option.create_only or option.name == TableOptions.bucket.name
+        )
         if fixed and schema.options.get(name) != value:
             raise OptionError(
                 f"option {name!r} of {where} is fixed in the table, so it cannot be given when opening it"

@@ -21,7 +21,6 @@ from lakebed.format.file_stats import (
     EMPTY_STATS,
     ColumnStats,
     SimpleStats,
-    StatsMode,
     build_full_stats,
     build_value_stats,
     collect_from_arrow,
@@ -32,6 +31,7 @@ from lakebed.format.file_stats import (
     truncate_min,
 )
 from lakebed.format.types.data_types import Array, Atomic, DataType, Field, field_to_arrow
+from lakebed.options import StatsMode, TableOptions
 
 INT, STRING, DOUBLE, BYTES = Atomic("INT"), Atomic("STRING"), Atomic("DOUBLE"), Atomic("BYTES")
 FULL, NONE, COUNTS = StatsMode("full"), StatsMode("none"), StatsMode("counts")
@@ -51,30 +51,34 @@ def fields(**types: DataType) -> list[Field]:
         ("counts", COUNTS),
         ("FULL", FULL),
         ("truncate(16)", StatsMode("truncate", 16)),
-        (" Truncate(1) ", StatsMode("truncate", 1)),
+        ("Truncate(1)", StatsMode("truncate", 1)),
     ],
 )
 def test_modes(text: str, mode: StatsMode) -> None:
     assert StatsMode.parse(text) == mode
 
 
-@pytest.mark.parametrize("text", ["", "some", "truncate", "truncate(0)", "truncate(-1)", "truncate(x)", "full(3)"])
+@pytest.mark.parametrize(
+    "text", ["", "some", "truncate", "truncate(0)", "truncate(-1)", "truncate(x)", "full(3)", " full "]
+)
 def test_modes_that_are_none(text: str) -> None:
-    with pytest.raises(OptionError, match=r"metadata.stats-mode.*truncate\(n\)"):
+    with pytest.raises(ValueError, match=r"none, counts, full or truncate\(<length>\)"):
         StatsMode.parse(text)
+    with pytest.raises(OptionError, match=r"'metadata.stats-mode' is .* must be .*truncate\(<length>\)"):
+        column_modes(["a"], TableOptions({"metadata.stats-mode": text}))
 
 
 def test_column_modes() -> None:
     sixteen = StatsMode("truncate", 16)
-    assert column_modes(["a", "b"], {}) == [sixteen, sixteen]
+    assert column_modes(["a", "b"], TableOptions({})) == [sixteen, sixteen]
     options = {"metadata.stats-mode": "counts", "fields.b.stats-mode": "full"}
-    assert column_modes(["a", "b"], options) == [COUNTS, FULL]
-    assert column_modes(["a", "b"], options, level=0) == [COUNTS, FULL]
+    assert column_modes(["a", "b"], TableOptions(options)) == [COUNTS, FULL]
+    assert column_modes(["a", "b"], TableOptions(options), level=0) == [COUNTS, FULL]
     levels = options | {"metadata.stats-mode.per.level": "0:none, 5:truncate(3)"}
-    assert column_modes(["a", "b"], levels) == [COUNTS, FULL]
-    assert column_modes(["a", "b"], levels, level=0) == [NONE, FULL]
-    assert column_modes(["a", "b"], levels, level=1) == [COUNTS, FULL]
-    assert column_modes(["a", "b"], levels, level=5) == [StatsMode("truncate", 3), FULL]
+    assert column_modes(["a", "b"], TableOptions(levels)) == [COUNTS, FULL]
+    assert column_modes(["a", "b"], TableOptions(levels), level=0) == [NONE, FULL]
+    assert column_modes(["a", "b"], TableOptions(levels), level=1) == [COUNTS, FULL]
+    assert column_modes(["a", "b"], TableOptions(levels), level=5) == [StatsMode("truncate", 3), FULL]
 
 
 def test_only_the_first_columns_keep_statistics() -> None:
@@ -83,13 +87,13 @@ def test_only_the_first_columns_keep_statistics() -> None:
         "metadata.stats-mode": "full",
         "fields.d.stats-mode": "counts",
     }
-    assert column_modes(list("abcd"), options) == [FULL, FULL, NONE, COUNTS]
+    assert column_modes(list("abcd"), TableOptions(options)) == [FULL, FULL, NONE, COUNTS]
     # a column with a mode of its own counts, a key of a thin file does not
     own = options | {"fields.a.stats-mode": "counts"}
-    assert column_modes(list("abcd"), own) == [COUNTS, FULL, NONE, COUNTS]
+    assert column_modes(list("abcd"), TableOptions(own)) == [COUNTS, FULL, NONE, COUNTS]
     thin = [StatsMode("truncate", 128), FULL, FULL, COUNTS]
-    assert column_modes(list("abcd"), options, thin_keys=["a"]) == thin
-    assert column_modes(["a"], {"metadata.stats-keep-first-n-columns": "0"}) == [NONE]
+    assert column_modes(list("abcd"), TableOptions(options), thin_keys=["a"]) == thin
+    assert column_modes(["a"], TableOptions({"metadata.stats-keep-first-n-columns": "0"})) == [NONE]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,7 @@ def test_only_the_first_columns_keep_statistics() -> None:
 )
 def test_bad_options_are_named(options: dict[str, str]) -> None:
     with pytest.raises(OptionError, match=next(iter(options))):
-        column_modes(["a"], options, level=0)
+        column_modes(["a"], TableOptions(options), level=0)
 
 
 # -------------------------------------------------------------------------------------------------------- Arrow

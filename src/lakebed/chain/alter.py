@@ -33,9 +33,9 @@ SHARED: Final = (
     FULL_BRANCH,
     DELTA_BRANCH,
     CHAIN_KEYS,
-    "chain-table.gap-read",
-    "partition.timestamp-pattern",
-    "partition.timestamp-formatter",
+    TableOptions.chain_gap_read.name,
+    TableOptions.partition_timestamp_pattern.name,
+    TableOptions.partition_timestamp_formatter.name,
 )
 """Options that are the same on all three branches."""
 
@@ -57,7 +57,7 @@ class ChainSchemaRules(SchemaRules):
     @staticmethod
     def creating(options: Mapping[str, str]) -> ChainSchemaRules:
         """The rules for a new table with these options."""
-        is_enabled = bool(TableOptions(options).get(ENABLED))
+        is_enabled = TableOptions(options).chain_table_enabled
         makes = is_enabled and not any(options.get(name) for name in DEFAULT_BRANCHES)
         return ChainSchemaRules(options={**options, **DEFAULT_BRANCHES} if makes else options, makes_branches=makes)
 

@@ -37,8 +37,12 @@ from lakebed.streams.table_stream import TableStream, check_streamable
 
 _FULL: Final = "full"
 _MERGED: Final = "merged"
-_MERGE: Final = "chain-table.streaming.merge-snapshot"
-_NOT_HERE: Final = ("scan.snapshot-id", "scan.timestamp-millis", "scan.timestamp", "consumer-id")
+_NOT_HERE: Final = (
+    TableOptions.scan_snapshot_id,
+    TableOptions.scan_timestamp_millis,
+    TableOptions.scan_timestamp,
+    TableOptions.consumer_id,
+)
 
 
 def chain_stream(chain: ChainTable, wanted: TableStream) -> ChainStream:
@@ -76,9 +80,9 @@ class ChainStream(TableStream):
         check_streamable(self.store, self.schema)
         where = f"chain table {self.chain.main.name}"
         options = TableOptions(self.chain.main.schema().options)
-        given = [name for name in _NOT_HERE if options.get(name)]
-        if options.get("scan.mode") not in {"default", "latest-full", "full"}:
-            given.append("scan.mode")
+        given = [option.name for option in _NOT_HERE if option.read(options)]
+        if options.scan_mode not in {"default", "latest-full", "full"}:
+            given.append(TableOptions.scan_mode.name)
         if given:
             raise UnsupportedError(
                 f"a stream of {where} begins with what is there now, so option {given[0]!r} is not for it; stream "
@@ -100,7 +104,7 @@ class ChainStream(TableStream):
         delta = Branch.of(keys, self.chain.delta, versions.delta)
         stale = stale_partitions(self.chain, versions.full, versions.delta)
         anchors, later = _latest(full.links, delta.links, stale)
-        if TableOptions(self.chain.main.schema().options).get(_MERGE):
+        if TableOptions(self.chain.main.schema().options).chain_streaming_merge_snapshot:
             return self._merged(versions, anchors, later)
         links = [link for group in later.values() for link in group]
         parts = [

@@ -28,7 +28,7 @@ _SOME_TIME: Final = dt.datetime(2000, 1, 1)  # noqa: DTZ001 - times of partition
 
 def check_chain(schema: TableSchema, where: str) -> None:
     """Refuse what cannot be a chain table; a table that does not ask to be one passes."""
-    if not TableOptions(schema.options).get(ENABLED):
+    if not TableOptions(schema.options).chain_table_enabled:
         return
     if not schema.primary_keys:
         raise SchemaError(f"{where}: a chain table needs a primary key to merge changes by ({ENABLED!r} is set)")
@@ -59,7 +59,7 @@ def _check_options(options: TableOptions, where: str) -> None:
         raise OptionError(
             f"{where}: a chain table needs a fixed number of buckets; set 'bucket' to a positive number, not {options.bucket}"
         )
-    engine, producer = options.get("merge-engine"), options.get("changelog-producer")
+    engine, producer = options.merge_engine, options.changelog_producer
     if engine not in _ENGINES:
         raise OptionError(f"{where}: a chain table merges by {' or '.join(_ENGINES)}, not by {engine!r} (merge-engine)")
     if producer not in _PRODUCERS:

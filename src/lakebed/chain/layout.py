@@ -28,7 +28,7 @@ from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import partition_value
 from lakebed.options import TableOptions
 
-CHAIN_KEYS: Final = "chain-table.chain-partition-keys"
+CHAIN_KEYS: Final = TableOptions.chain_partition_keys.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +55,17 @@ class ChainKeys:
         """Read off the options; chain columns that are no suffix of the partition columns are an error."""
         options = TableOptions(schema.options)
         keys = tuple(schema.partition_keys)
-        asked = tuple(name.strip() for name in schema.options.get(CHAIN_KEYS, "").split(",") if name.strip()) or keys
+        asked = tuple(name for name in options.chain_partition_keys if name) or keys
         if not keys or keys[len(keys) - len(asked) :] != asked:
             raise OptionError(
                 f"{where}: option {CHAIN_KEYS!r} is {', '.join(asked)!r}; it must be the last of the partition columns "
                 f"({', '.join(keys)}), in their order"
             )
         pattern, formatter = options.partition_timestamp_pattern, options.partition_timestamp_formatter
-        for name, value in (("partition.timestamp-pattern", pattern), ("partition.timestamp-formatter", formatter)):
-            if value is None:
+        for option in (TableOptions.partition_timestamp_pattern, TableOptions.partition_timestamp_formatter):
+            if option.read(options) is None:
                 raise OptionError(
-                    f"{where}: a chain table needs option {name!r} to tell the time of a partition, such as "
+                    f"{where}: a chain table needs option {option.name!r} to tell the time of a partition, such as "
                     "'$dt' with 'yyyyMMdd'"
                 )
         return ChainKeys(schema, keys[: len(keys) - len(asked)], asked, PartitionTime(asked, pattern, formatter))

@@ -145,7 +145,7 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
         layout = FileLayout(self._store, schema, TableOptions(schema.options))
         if not schema.primary_keys:
             return AppendWriter(layout, threads=1, budget=_TASK_BYTES)
-        keeps = not self._mode.overwrite and schema.options.get("changelog-producer") == "input"
+        keeps = not self._mode.overwrite and layout.options.changelog_producer == "input"
         return KeyedWriter(layout, self._next_sequences, changelog=keeps, threads=1, budget=_TASK_BYTES)
 
     def _next_sequences(self, partitions: pa.Array) -> dict[tuple[bytes, int], int]:

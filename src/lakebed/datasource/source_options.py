@@ -28,28 +28,30 @@ Options = Mapping[str, str]
 _PLACE: Final = frozenset({"path", "warehouse"})
 _VERSION: Final = {
     "version": "version",
-    "scan.snapshot-id": "version",
-    "scan.version": "version",
+    TableOptions.scan_snapshot_id.name: "version",
+    TableOptions.scan_version.name: "version",
     "tag": "tag",
-    "scan.tag-name": "tag",
+    TableOptions.scan_tag_name.name: "tag",
     "timestamp": "timestamp",
-    "scan.timestamp": "timestamp",
-    "scan.timestamp-millis": "timestamp",
+    TableOptions.scan_timestamp.name: "timestamp",
+    TableOptions.scan_timestamp_millis.name: "timestamp",
 }
-STREAM_STARTS: Final = frozenset({"scan.snapshot-id", "scan.timestamp", "scan.timestamp-millis"})
+_MILLIS: Final = TableOptions.scan_timestamp_millis.name
+_SNAPSHOT_ID: Final = TableOptions.scan_snapshot_id.name
+STREAM_STARTS: Final = frozenset({_SNAPSHOT_ID, TableOptions.scan_timestamp.name, _MILLIS})
 _READING: Final = frozenset({"columns", "where", *_VERSION})
 _WRITING: Final = frozenset({"partition", "partitionoverwritemode", "row_kind"})
 STREAM_LIMITS: Final = {
-    "read.stream.maxfilespertrigger": "files",
-    "read.stream.maxbytespertrigger": "size",
-    "read.stream.maxrowspertrigger": "rows",
+    TableOptions.read_stream_max_files.name.lower(): "files",
+    TableOptions.read_stream_max_bytes.name.lower(): "size",
+    TableOptions.read_stream_max_rows.name.lower(): "rows",
     "read.stream.maxsnapshotspertrigger": "snapshots",
 }
 NEW_COLUMNS: Final = "read.stream.newcolumns"
 CHECKPOINT: Final = "checkpointlocation"
 _STREAMING: Final = frozenset({*STREAM_LIMITS, NEW_COLUMNS, CHECKPOINT})
-KINDS: Final = "read.changelog"
-SEQUENCES: Final = "table-read.sequence-number.enabled"
+KINDS: Final = TableOptions.read_changelog.name
+SEQUENCES: Final = TableOptions.table_read_sequence_number.name
 AUDIT_LOG: Final = "$audit_log"
 BINLOG: Final = "$binlog"
 _DATABASE_SUFFIX: Final = ".db"
@@ -81,7 +83,8 @@ def stream_table(options: Options) -> Table:
     """Opens the table that a stream reads. The options that say where the stream starts are options of the table."""
     _refuse(options, _WRITING, "is for writing")
     _refuse(options, {name for name in _VERSION if not name.startswith("scan.")}, "is for batches, see 'scan.mode'")
-    _refuse(options, {"scan.tag-name", "scan.version"}, "is for batches; a stream begins with 'scan.snapshot-id'")
+    named = {TableOptions.scan_tag_name.name, TableOptions.scan_version.name}
+    _refuse(options, named, "is for batches; a stream begins with 'scan.snapshot-id'")
     table = open_table(options, _PLACE | _WRITING | _STREAMING | {"columns", "where"})
     if not isinstance(table, Table):
         raise OptionError(
@@ -174,7 +177,11 @@ def fields_with_kinds(options: Options, *, updates: bool) -> list[Field]:
     table = readable_table(options)
     if updates:
         every = as_arrays(every)
-    elif isinstance(table, Table) and table.schema.primary_keys and TableOptions(table.options).get(SEQUENCES):
+    elif (
+        isinstance(table, Table)
+        and table.schema.primary_keys
+        and TableOptions(table.options).table_read_sequence_number
+    ):
         system.append(field_from_arrow(pa.field(SEQUENCE_COLUMN, pa.int64())))
     fields = {field.name: field for field in (*system, *every)}
     names = chosen_columns(options) or list(fields)
@@ -187,10 +194,7 @@ def fields_with_kinds(options: Options, *, updates: bool) -> list[Field]:
 
 def wants_kinds(options: Options) -> bool:
     """Whether each row comes with its kind: asked for by option ``read.changelog`` or by ``$audit_log``."""
-    asked = options.get(KINDS, "false").strip().lower()
-    if asked not in {"true", "false"}:
-        raise OptionError(f"option {KINDS!r} must be true or false, not {asked!r}")
-    return asked == "true" or options.get("path", "").endswith(AUDIT_LOG)
+    return TableOptions(options).read_changelog or options.get("path", "").endswith(AUDIT_LOG)
 
 
 def wants_updates(options: Options) -> bool:
@@ -234,7 +238,7 @@ def _version(options: Options) -> dict[str, Any]:
 
 def _number_or_text(name: str, value: str) -> Any:
     """Returns the number that an option holds as text, or the text of one that may hold more."""
-    if name in {"scan.snapshot-id", "scan.timestamp-millis"}:
+    if name in {_SNAPSHOT_ID, _MILLIS}:
         try:
             return int(value)
         except ValueError:

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _STORED_LIMITS = {
-    "files": "read.stream.maxFilesPerTrigger",
-    "size": "read.stream.maxBytesPerTrigger",
-    "rows": "read.stream.maxRowsPerTrigger",
+    "files": TableOptions.read_stream_max_files,
+    "size": TableOptions.read_stream_max_bytes,
+    "rows": TableOptions.read_stream_max_rows,
 }
 
 
@@ -70,7 +70,7 @@ def _stream(given: dict[str, str], wanted: StructType) -> tuple[TableStream, Lim
         raise UnsupportedError(
             "a stream of $binlog takes no condition, as rows before and after an update may satisfy it or not; filter the frame"
         )
-    if kinds and TableOptions(schema.options).get(SEQUENCES):
+    if kinds and TableOptions(schema.options).table_read_sequence_number:
         raise UnsupportedError(f"a stream does not tell sequence numbers; leave option {SEQUENCES!r} out")
     if kinds and (not wanted.names or wanted.names[0] != ROW_KIND.name):
         raise SchemaError(
@@ -101,10 +101,10 @@ def _check_todays(given: dict[str, str], columns: StructType, schema: TableSchem
 def _limits(given: dict[str, str], stored: TableOptions) -> Limits:
     """The limits of a batch, of the query or else of the table."""
     found: dict[str, int] = {}
-    for part, name in _STORED_LIMITS.items():
-        value = stored.get(name)
-        if isinstance(value, int):
-            found[part] = value
+    for part, option in _STORED_LIMITS.items():
+        limit = option.read(stored)
+        if limit is not None:
+            found[part] = limit
     for name, part in STREAM_LIMITS.items():
         if name in given:
             try:

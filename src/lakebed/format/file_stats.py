@@ -14,10 +14,9 @@ from __future__ import annotations
 import decimal
 import json
 import math
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lakebed.errors import DataError, OptionError
+from lakebed.errors import DataError
 from lakebed.format.binary_row import EMPTY_ROW, decode_rows, encode_few_rows, row_arities
 from lakebed.format.types.data_types import (
     BINARY_ROOTS,
@@ -37,88 +36,43 @@ from lakebed.format.types.data_types import (
     nullable,
     to_arrow,
 )
+from lakebed.options import StatsMode, TableOptions
 
 # ------------------------------------------------------------------------------------------------------- modes
 
-_Kind: TypeAlias = Literal["none", "counts", "full", "truncate"]
-_PLAIN_KINDS: Final[dict[str, _Kind]] = {"none": "none", "counts": "counts", "full": "full"}
-_TRUNCATE: Final = re.compile(r"truncate\((\d{1,9})\)")
-_DEFAULT_MODE: Final = "truncate(16)"
-
-
-@dataclass(frozen=True, slots=True)
-class StatsMode:
-    """What is kept of a column's statistics; ``length`` only for ``truncate``."""
-
-    kind: _Kind
-    length: int = 0
-
-    @classmethod
-    def parse(cls, text: str, *, option: str = "metadata.stats-mode") -> StatsMode:
-        """A mode as options spell it.
-
-        >>> StatsMode.parse("truncate(16)")
-        StatsMode(kind='truncate', length=16)
-        """
-        word = text.strip().lower()
-        match = _TRUNCATE.fullmatch(word)
-        if match and int(match[1]) > 0:
-            return cls("truncate", int(match[1]))
-        if word in _PLAIN_KINDS:
-            return cls(_PLAIN_KINDS[word])
-        raise OptionError(f"option {option!r} must be none, counts, full or truncate(n) with n > 0, not {text!r}")
+_THIN_KEY_MODE: Final = StatsMode("truncate", 128)
 
 
 def column_modes(
     field_names: Sequence[str],
-    options: Mapping[str, str],
+    options: TableOptions,
     *,
     level: int | None = None,
     thin_keys: Collection[str] = (),
 ) -> list[StatsMode]:
-    """The mode of each column of a file at ``level`` (None where there are no levels: append tables).
+    """Returns the statistics mode of each column of a file at ``level`` (None: the table has no levels).
 
-    A column's own option comes first. ``thin_keys`` are key columns of files that do not repeat them
-    (``data-file.thin-mode``): they keep long bounds, because they stand in for the key. Beyond
+    The mode of the column itself comes first. ``thin_keys`` are key columns that files do not repeat
+    (``data-file.thin-mode``). They keep long bounds, because they stand in for the key. After the first
     ``metadata.stats-keep-first-n-columns`` columns nothing is kept.
     """
-    default = StatsMode.parse(options.get("metadata.stats-mode", _DEFAULT_MODE))
+    default = options.stats_mode
     if level is not None:
-        default = _per_level(options).get(level, default)
-    keep = _keep_first(options)
+        default = options.stats_mode_per_level.get(level, default)
+    keep = options.stats_keep_first_columns
     modes: list[StatsMode] = []
     counted = 0
     for name in field_names:
-        option = f"fields.{name}.stats-mode"
-        if option in options:
-            modes.append(StatsMode.parse(options[option], option=option))
+        own = options.column(name).stats_mode
+        if own is not None:
+            modes.append(own)
         elif name in thin_keys:
-            modes.append(StatsMode("truncate", 128))
+            modes.append(_THIN_KEY_MODE)
             continue
         else:
             modes.append(StatsMode("none") if 0 <= keep <= counted else default)
         counted += 1
     return modes
-
-
-def _per_level(options: Mapping[str, str]) -> dict[int, StatsMode]:
-    option = "metadata.stats-mode.per.level"
-    modes: dict[int, StatsMode] = {}
-    for pair in filter(None, options.get(option, "").split(",")):
-        level, colon, mode = pair.partition(":")
-        if not colon or not level.strip().isdecimal():
-            raise OptionError(f"option {option!r} must look like '0:none,1:full', not {options[option]!r}")
-        modes[int(level)] = StatsMode.parse(mode, option=option)
-    return modes
-
-
-def _keep_first(options: Mapping[str, str]) -> int:
-    option = "metadata.stats-keep-first-n-columns"
-    text = options.get(option, "-1")
-    try:
-        return int(text)
-    except ValueError:
-        raise OptionError(f"option {option!r} must be a number (-1 for all columns), not {text!r}") from None
 
 
 # ----------------------------------------------------------------------------------------------------- collect

@@ -19,9 +19,10 @@ from functools import cached_property
 from typing import Final
 
 from lakebed.errors import DataError, OptionError
+from lakebed.options import TableOptions
 
-_PATTERN: Final = "partition.timestamp-pattern"
-_FORMATTER: Final = "partition.timestamp-formatter"
+_PATTERN: Final = TableOptions.partition_timestamp_pattern.name
+_FORMATTER: Final = TableOptions.partition_timestamp_formatter.name
 _UNITS: Final = {
     "y": "year",
     "u": "year",

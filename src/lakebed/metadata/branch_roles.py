@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.options import TableOptions
 
-ENABLED: Final = "chain-table.enabled"
-FULL_BRANCH: Final = "scan.fallback-snapshot-branch"
-DELTA_BRANCH: Final = "scan.fallback-delta-branch"
+ENABLED: Final = TableOptions.chain_table_enabled.name
+FULL_BRANCH: Final = TableOptions.scan_fallback_snapshot_branch.name
+DELTA_BRANCH: Final = TableOptions.scan_fallback_delta_branch.name
 
 
 class ChainBranches(NamedTuple):

@@ -24,12 +24,13 @@ from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, TablePaths, check_n
 from lakebed.format.snapshot import Snapshot, snapshot_to_json
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import get_tag
+from lakebed.options import TableOptions
 
 _NAMING_OPTIONS: Final = (
-    "scan.fallback-branch",
-    "scan.primary-branch",
-    "scan.fallback-snapshot-branch",
-    "scan.fallback-delta-branch",
+    TableOptions.scan_fallback_branch,
+    TableOptions.scan_primary_branch,
+    TableOptions.scan_fallback_snapshot_branch,
+    TableOptions.scan_fallback_delta_branch,
 )
 
 
@@ -169,8 +170,8 @@ def _check_there(store: TableStore, name: str) -> None:
 def _check_unnamed(store: TableStore, name: str, verb: str) -> None:
     """Refuse to take a branch away from under a table that reads it."""
     schema = store.on_branch(MAIN_BRANCH).schemas.latest()
-    options = {} if schema is None else schema.options
-    naming = [option for option in _NAMING_OPTIONS if options.get(option) == name]
+    options = TableOptions({} if schema is None else schema.options)
+    naming = [option.name for option in _NAMING_OPTIONS if option.read(options) == name]
     if naming:
         raise OptionError(
             f"branch {name!r} of table {store.name} cannot be {verb}: option {naming[0]!r} of the table names it; "

@@ -29,13 +29,12 @@ def after_commit(store: TableStore, expire_old_partitions: Callable[[TableStore]
     """Clean up after a commit to this branch, unless the table is ``write-only``. Never raises."""
     try:
         options = TableOptions(store.schema().options)
-        if options.get("write-only"):
+        if options.write_only:
             return
         if _partitions_due(store, options):
             _try("partitions", store, lambda: expire_old_partitions(store))
-        if options.get("manifest.compaction.mode") == "ASYNC":
-            threads = int(options.get("manifest.compaction.async.threads"))  # type: ignore[arg-type]
-            _merging.submit(store, _merge_manifests, threads)
+        if options.manifest_compaction_mode == "ASYNC":
+            _merging.submit(store, _merge_manifests, options.manifest_compaction_async_threads)
         if options.snapshot_expire_async:
             _expiring.submit(store, _expire_history)
         else:
@@ -82,7 +81,7 @@ def _partitions_due(store: TableStore, options: TableOptions) -> bool:
     now = time.monotonic()
     spread = random.uniform(0, interval)  # noqa: S311 - spreads processes, no secret
     due = now - _last_checks.setdefault(table, now - spread) >= interval
-    if due or options.get("end-input.check-partition-expire"):
+    if due or options.end_input_check_partition_expire:
         _last_checks[table] = now
         return True
     return False

@@ -133,13 +133,13 @@ class BranchRead:
 def parts_of(read: BranchRead, *, time_travel: bool) -> tuple[BranchRead, ...]:
     """The parts that a read of a branch consists of, in the order in which they are asked for a partition."""
     options = TableOptions(read.store.schema().options)
-    fallback, primary = options.get("scan.fallback-branch"), options.get("scan.primary-branch")
-    for name, value in (("scan.fallback-branch", fallback), ("scan.primary-branch", primary)):
-        if value and value != read.store.paths.branch:
-            other = _on_branch(read, str(value), name, time_travel=time_travel)
-            first, second = (read, other) if value == fallback else (other, read)
-            return first, replace(second, hidden=first.partitions())
-    return (read,)
+    joined = options.joined_branch(read.store.paths.branch)
+    if joined is None:
+        return (read,)
+    option, branch = joined
+    other = _on_branch(read, branch, option, time_travel=time_travel)
+    first, second = (read, other) if option == TableOptions.scan_fallback_branch.name else (other, read)
+    return first, replace(second, hidden=first.partitions())
 
 
 def _on_branch(read: BranchRead, branch: str, option: str, *, time_travel: bool) -> BranchRead:

@@ -47,7 +47,7 @@ def rescale(
     guard: Guard = unguarded,
 ) -> Snapshot | None:
     """Write rows, which are all rows of their partitions in a snapshot, with another number of buckets."""
-    target = store.with_options({"bucket": str(buckets)})
+    target = store.with_options({TableOptions.bucket.name: str(buckets)})
     schema = target.schema()
 
     def make(files: NewFiles) -> Commit:

@@ -116,7 +116,7 @@ def write_files(
     schema = store.schema()
     if not schema.primary_keys and row_kind is not None:
         raise DataError(f"table {store.name} has no primary key, so its rows have no row kind; leave row_kind out")
-    keeps = changelog and bool(schema.primary_keys) and schema.options.get("changelog-producer") == "input"
+    keeps = changelog and bool(schema.primary_keys) and TableOptions(schema.options).changelog_producer == "input"
     files = engine.write(WritePlan(store, schema, row_kind, keeps, next_sequences(store), replaces), data)
     with abort_unless_committed(files.abort):
         if not schema.primary_keys:
@@ -155,7 +155,7 @@ def compact_after_write(
     0 or compactions make the changelog, a compaction that gave way to another one is tried again. Without ``changelog``
     there is to be none of the rows just written.
     """
-    if TableOptions(schema.options).get("write-only"):
+    if TableOptions(schema.options).write_only:
         return
     partitions = pc.unique(written["partition"].combine_chunks())
     unlogged = frozenset() if changelog else frozenset(written["file_name"].to_pylist())

@@ -20,6 +20,7 @@ from lakebed.options.parsing import (
 )
 from lakebed.options.stats_mode import StatsMode
 from lakebed.options.table_options import ColumnOptions, TableOptions
+from lakebed.options.typed import Typed
 
 __all__ = [
     "OPTIONS",
@@ -29,6 +30,7 @@ __all__ = [
     "StatsMode",
     "Support",
     "TableOptions",
+    "Typed",
     "Value",
     "check_existing",
     "check_new",

@@ -59,6 +59,7 @@ class Option:
     refused: tuple[str, ...] = ()
     readable: bool = False
     immutable: bool = False
+    create_only: bool = False
     aliases: tuple[str, ...] = ()
     low: int | None = None
     high: int | None = None
@@ -93,14 +94,14 @@ _NAME_FORM: Final = "a name without slashes"
 # fmt: off
 _LAYOUT: Final = (
     Option("type", HONOURED, ENUM, "table", "What kind of table this is.", "Lakebed supports ordinary tables only; open it with the engine that made it", values=("table", "format-table", "materialized-table", "object-table", "lance-table", "iceberg-table"), accepted=("table",), immutable=True),
-    Option("path", HONOURED, TEXT, None, "Where the table lives, when that is not below its database."),
+    Option("path", HONOURED, TEXT, None, "Where the table lives, when that is not below its database.", create_only=True),
     Option("branch", HONOURED, TEXT, "main", "The branch to read and write.", pattern=r"\S.*", form="the name of a branch"),
     Option("bucket", HONOURED, INT, "-1", "Number of buckets of each partition; -1: no buckets (append tables) or as many as needed (primary-key tables).", "Lakebed does not support postponed buckets; use -1 or a positive number", pattern=r"-[12]|\+?0*[1-9][0-9]*", form="-1 or a positive number", refused=("-2",)),
     Option("bucket-key", HONOURED, LIST, None, "Columns whose hash decides the bucket; without it the primary key. Names are split at commas and not trimmed.", immutable=True),
     Option("bucket-function.type", HONOURED, ENUM, "default", "How the bucket follows from the bucket key.", values=("default", "mod", "hive"), immutable=True),
     Option("bucket-append-ordered", KEPT, BOOL, "true", "Whether rows of an append table's bucket keep their order when compacted."),
-    Option("primary-key", REFUSED, LIST, None, "The primary key, given as an option.", _KEY_ARGUMENT, aliases=("primary_key",), immutable=True),
-    Option("partition", REFUSED, LIST, None, "The partition columns, given as an option.", _KEY_ARGUMENT, immutable=True),
+    Option("primary-key", REFUSED, LIST, None, "The primary key, given as an option.", _KEY_ARGUMENT, aliases=("primary_key",), create_only=True),
+    Option("partition", REFUSED, LIST, None, "The partition columns, given as an option.", _KEY_ARGUMENT, create_only=True),
     Option("primary-key.nullable", REFUSED, BOOL, "false", "Lets key columns hold nulls.", _PK, immutable=True),
     Option("data-file.path-directory", HONOURED, TEXT, None, "A folder between the table and its partitions.", immutable=True, pattern=r"(?!/)(?!(?:.*/)?\.\.(?:/|$)).*\S.*", form="a relative path without '..'"),
     Option("data-file.external-paths", REFUSED, LIST, None, "Other places where data files are written.", "Lakebed keeps data files below the table; leave it out, or work on this table with Apache Paimon"),

@@ -25,7 +25,7 @@ A name that is not on this page is refused in our own CREATE and ALTER, and repo
 Values: sizes are `128 mb`, `8mb` or plain bytes (`b`, `kb`, `mb`, `gb`, `tb`, in steps of 1024); durations are `1 h`,
 `10 ms` or plain milliseconds (`d`, `h`, `min`, `s`, `ms`, `µs`, `ns`); lists are split at commas and not trimmed; maps are
 `0:lz4,1:zstd`, or one option per key (`file.compression.per.level.0`). In a name, `<column>` stands for a column's name
-and `*` for any rest. *Fixed* options cannot change once the table has data.
+and `*` for any rest. *Fixed* options cannot change once the table has data; those *fixed at creation* never change.
 """
 
 
@@ -54,6 +54,6 @@ def _support_markdown(option: Option) -> str:
         words.append(f"not {', '.join(f'`{value}`' for value in option.refused)}")
     if option.readable:
         words.append("else *read only*" if option.accepted or option.refused else "*read only*")
-    if option.immutable:
-        words.append("*fixed*")
+    if option.immutable or option.create_only:
+        words.append("*fixed*" if option.immutable else "*fixed at creation*")
     return ", ".join(words) + (f": {option.why}" if option.why else "")

@@ -219,6 +219,18 @@ class TableOptions:
         columns = (name[len(head) : -len(tail)] for name in stored)
         return {column: attribute.read(self.column(column)) for column in columns if column}
 
+    def joined_branch(self, branch: str) -> tuple[str, str] | None:
+        """Returns the option and the other branch that a read of ``branch`` is combined with; None: with no other.
+
+        >>> TableOptions({"scan.fallback-branch": "old"}).joined_branch("main")
+        ('scan.fallback-branch', 'old')
+        """
+        for option in (TableOptions.scan_fallback_branch, TableOptions.scan_primary_branch):
+            other = option.read(self)
+            if other and other != branch:
+                return option.name, other
+        return None
+
     def target_file_size(self, *, is_primary_key: bool) -> int:
         """Bytes at which a writer begins a new data file."""
         return self._target_file_size or _TARGET_FILE_SIZE[is_primary_key]
@@ -319,8 +331,8 @@ class ColumnOptions:
     """The options of one column, which are stored as ``fields.<column>.<option>``.
 
     >>> price = TableOptions({"fields.price.aggregate-function": "sum"}).column("price")
-    >>> price.aggregate_function, price.list_agg_delimiter, price.spelled(ColumnOptions.distinct.option)
-    ('sum', ',', ('fields.price.distinct',))
+    >>> price.aggregate_function, price.list_agg_delimiter
+    ('sum', ',')
     """
 
     raw: Mapping[str, str]
@@ -340,6 +352,14 @@ class ColumnOptions:
     def spelled(self, option: Option) -> tuple[str, ...]:
         """Returns the name under which an option of this column is stored."""
         return (option.name.replace(_COLUMN, self.name),)
+
+    def stored_name(self, attribute: Typed[object]) -> str:
+        """Returns the name under which an option of this column is stored, by its attribute.
+
+        >>> TableOptions({}).column("price").stored_name(ColumnOptions.distinct)
+        'fields.price.distinct'
+        """
+        return self.spelled(attribute.option)[0]
 
     @property
     def stats_mode(self) -> StatsMode | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from lakebed.errors import AlreadyExistsError, LakebedError, OptionError, UnsupportedError
 from lakebed.lake import Lake
+from lakebed.options import TableOptions
 from lakebed.sql.catalog_tables import OPTIONS_FROM_THE_START
 from lakebed.sql.jvm.jvm_values import Jvm, version_numbers
 from lakebed.sql.jvm.proxy import MEANT
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
 _RULE: Final = "lakebed.ScanRule"
 _FUNCTIONS: Final = {
-    "paimon_incremental_query": "incremental-between",
-    "paimon_incremental_between_timestamp": "incremental-between-timestamp",
-    "paimon_incremental_to_auto_tag": "incremental-to-auto-tag",
+    "paimon_incremental_query": TableOptions.incremental_between.name,
+    "paimon_incremental_between_timestamp": TableOptions.incremental_between_timestamp.name,
+    "paimon_incremental_to_auto_tag": TableOptions.incremental_to_auto_tag.name,
 }
 _OLDEST: Final = (4, 1)
 _TAKEN: Final = ("spark_catalog", "system", "session", "builtin")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-MERGE_SCHEMA: Final = "write.merge-schema"
+MERGE_SCHEMA: Final = TableOptions.write_merge_schema.name
 
 
 def merges_schema(table: Table) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lakebed.errors import UnsupportedError
 from lakebed.format.row_kind import DELETE, INSERT, KIND_TEXTS, UPDATE_AFTER
 from lakebed.format.types.data_types import Field
+from lakebed.options import TableOptions
 from lakebed.scan import Scan
 from lakebed.spark.columns import spark_type
 from lakebed.spark.predicates import named
@@ -89,7 +90,7 @@ class _Target:
 
     def check_updatable(self, verb: str) -> None:
         """Refuse tables in which a row that is written over another is not what the reader then sees."""
-        engine = self.schema.options.get("merge-engine", "deduplicate")
+        engine = TableOptions(self.schema.options).merge_engine
         if not self.keyed or engine == "deduplicate":
             return
         if engine != "partial-update":
@@ -108,7 +109,7 @@ class _Target:
         """The values of an update, which fails where readers would not see one: partial-update takes no NULL for a value."""
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
-        if self.schema.options.get("merge-engine") != "partial-update":
+        if TableOptions(self.schema.options).merge_engine != "partial-update":
             return dict(values)
         checked = {}
         for field in self.schema.fields:

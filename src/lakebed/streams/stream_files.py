@@ -127,7 +127,7 @@ class StreamFiles:
     @cached_property
     def reads_overwrites(self) -> bool:
         """Whether overwrites are changes too."""
-        return bool(self._options.get("streaming-read-overwrite"))
+        return self._options.streaming_read_overwrite
 
     def state(self, snapshot: Snapshot) -> Contents:
         """The rows that are there in a snapshot, as far as its changes and those before it have told.
@@ -182,7 +182,7 @@ class StreamFiles:
 
     def _overwritten(self, snapshot: Snapshot) -> list[Part]:
         """What an overwrite took away and brought, if the table's options ask for that."""
-        only_added = not self.schema.primary_keys and bool(self._options.get("streaming-read-append-overwrite"))
+        only_added = not self.schema.primary_keys and self._options.streaming_read_append_overwrite
         if not self.reads_overwrites:
             name = snapshot.delta_manifest_list
             return [self._written(self._entries(name, ADD))] if only_added else []

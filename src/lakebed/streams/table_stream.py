@@ -85,8 +85,7 @@ class TableStream:
 
     def _first(self) -> Position:
         options = self._options
-        mode = options.get("scan.mode")
-        number = options.get("scan.snapshot-id")
+        mode, number = options.scan_mode, options.scan_snapshot_id
         millis = _millis(options)
         if mode == "default":
             mode = "latest-full"
@@ -145,12 +144,11 @@ class TableStream:
 
     @property
     def consumer(self) -> str | None:
-        name = self._options.get("consumer-id")
-        return str(name) if name else None
+        return self._options.consumer_id or None
 
     def _noted(self) -> Position | None:
         name = self.consumer
-        if name is None or self._options.get("consumer.ignore-progress"):
+        if name is None or self._options.consumer_ignore_progress:
             return None
         found = find_progress(self.store, name)
         return None if found is None else Position(found.next_snapshot, in_state=found.in_state)
@@ -293,19 +291,20 @@ def check_streamable(store: TableStore, schema: TableSchema) -> None:
     """Refuse a table whose changes cannot be told."""
     options = TableOptions(schema.options)
     where = f"table {store.name}"
-    producer, engine = options.changelog_producer, options.get("merge-engine")
-    for name in ("scan.fallback-branch", "scan.primary-branch"):
-        if options.get(name) not in {None, "", store.paths.branch}:
-            raise UnsupportedError(
-                f"{where} is read together with another branch (option {name!r}), which has a history of its own; stream each "
-                f"branch by its name ({store.name}$branch_{options.get(name)})"
-            )
+    producer, engine = options.changelog_producer, options.merge_engine
+    joined = options.joined_branch(store.paths.branch)
+    if joined is not None:
+        option, branch = joined
+        raise UnsupportedError(
+            f"{where} is read together with another branch (option {option!r}), which has a history of its own; stream each "
+            f"branch by its name ({store.name}$branch_{branch})"
+        )
     if schema.primary_keys and producer == "none" and engine in _NEEDS_CHANGELOG:
         raise UnsupportedError(
             f"{where} has merge engine {engine}: what a write changes is known only after the merge. Set option "
             "'changelog-producer' to lookup or full-compaction to stream it"
         )
-    if options.get("streaming-read-overwrite") and producer in {"lookup", "full-compaction"}:
+    if options.streaming_read_overwrite and producer in {"lookup", "full-compaction"}:
         raise OptionError(
             f"{where}: option 'streaming-read-overwrite' does not go with changelog-producer {producer}, whose changelog would "
             "tell some changes again; leave it out"
@@ -358,7 +357,7 @@ def _meaning(column: Field | None) -> tuple[Any, ...]:
 
 
 def _millis(options: TableOptions) -> int | None:
-    millis, text = options.get("scan.timestamp-millis"), options.get("scan.timestamp")
-    if isinstance(millis, int):
-        return millis
-    return None if text is None else parse_time(str(text), "option 'scan.timestamp'")
+    if options.scan_timestamp_millis is not None:
+        return options.scan_timestamp_millis
+    text = options.scan_timestamp
+    return None if text is None else parse_time(text, "option 'scan.timestamp'")

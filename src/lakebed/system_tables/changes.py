@@ -31,7 +31,7 @@ def audit_log(store: TableStore, interval: Interval | None = None) -> pa.Table:
     schema = store.schema()
     rows = _rows(store, schema, interval)
     table = rows.select(schema.field_names)
-    if schema.primary_keys and TableOptions(schema.options).get("table-read.sequence-number.enabled"):
+    if schema.primary_keys and TableOptions(schema.options).table_read_sequence_number:
         table = table.add_column(0, pa.field(SEQUENCE_COLUMN, pa.int64()), rows[SEQUENCE_COLUMN])
     return table.add_column(0, _KIND, kinds_to_texts(rows[KIND_COLUMN].to_numpy()))
 

@@ -11,7 +11,6 @@ from tests.format.type_strategies import atomics, data_types
 
 from lakebed.errors import LakebedError, OptionError, SchemaError
 from lakebed.format.schema.evolution import (
-    IMMUTABLE_OPTIONS,
     AddColumn,
     After,
     Before,
@@ -35,6 +34,7 @@ from lakebed.format.schema.table_schema import TableSchema, create_schema
 from lakebed.format.types.data_types import Array, Atomic, DataType, Row, nested_fields, parse_type
 from lakebed.format.types.ddl import parse_columns
 from lakebed.format.types.sql_types import parse_data_type
+from lakebed.options import OPTIONS
 
 INT, BIGINT, STRING = Atomic("INT"), Atomic("BIGINT"), Atomic("STRING")
 
@@ -341,11 +341,16 @@ def test_a_nested_rename_leaves_options_alone() -> None:
     assert dict(renamed.options) == {"bucket-key": "a"}
 
 
-@pytest.mark.parametrize("key", sorted(IMMUTABLE_OPTIONS))
+@pytest.mark.parametrize("key", [option.name for option in OPTIONS.values() if option.immutable or option.create_only])
 def test_immutable_options(key: str) -> None:
     for change in (SetOption(key, "new"), RemoveOption(key)):
         with pytest.raises(OptionError, match=key):
             alter(replace(PLAIN, options={key: "old"}), change)
+
+
+def test_an_alias_of_an_immutable_option_is_immutable_too() -> None:
+    with pytest.raises(OptionError, match=r"'blob\.stored-descriptor-fields' cannot change"):
+        alter(PLAIN, SetOption("blob.stored-descriptor-fields", "a"))
 
 
 def test_a_table_without_files_may_change_most_options() -> None:

@@ -15,7 +15,7 @@ from tests.metadata.stores import commit_files, new_store
 from lakebed.errors import CorruptError
 from lakebed.format import predicate as pred
 from lakebed.format.binary_row import encode_row
-from lakebed.format.file_stats import StatsMode, build_value_stats, collect_from_arrow
+from lakebed.format.file_stats import build_value_stats, collect_from_arrow
 from lakebed.format.manifest.manifest import ManifestMeta, as_deletes, entries_from_rows
 from lakebed.format.schema.evolution import AddColumn, RenameColumn, UpdateColumnType, apply_changes
 from lakebed.format.schema.table_schema import TableSchema
@@ -32,6 +32,7 @@ from lakebed.metadata.plan.file_scan import (
     scan,
 )
 from lakebed.metadata.store import TableStore
+from lakebed.options import StatsMode
 from lakebed.rows.where import parse_where
 
 COLUMNS = "p STRING, q INT, id BIGINT, v STRING, f DOUBLE"

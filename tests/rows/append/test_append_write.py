@@ -21,9 +21,10 @@ from tests.rows.test_conform import tables
 import lakebed
 from lakebed.errors import DataError
 from lakebed.format.binary_row import EMPTY_ROW
-from lakebed.format.file_stats import StatsMode, column_modes, decode_stats
+from lakebed.format.file_stats import column_modes, decode_stats
 from lakebed.format.types.data_types import Atomic, Field, nullable, to_arrow
 from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.options import StatsMode, TableOptions
 
 
 @pytest.fixture(scope="module")
@@ -362,7 +363,8 @@ def check_stats(table: lakebed.Table, rows: pa.Table) -> None:
     """The stored statistics of a table of one file are exactly those of its rows, as its options want them."""
     (entry,) = entries_of(table).to_pylist()
     options = table.schema.options
-    modes = dict(zip(table.schema.field_names, column_modes(table.schema.field_names, options, level=0), strict=True))
+    names = table.schema.field_names
+    modes = dict(zip(names, column_modes(names, TableOptions(options), level=0), strict=True))
     dense = options.get("metadata.stats-dense-store", "true") == "true"
     kept = [f for f in table.schema.fields if isinstance(f.type, Atomic) and modes[f.name].kind != "none"]
     covered = kept if dense else list(table.schema.fields)

@@ -50,7 +50,6 @@ from lakebed.rows.merge_engines.merge_rows import MergeSpec
 from lakebed.table_rules.read_metrics import ReadMetrics
 
 _LOG: Final = logging.getLogger("lakebed")
-GAP_READ: Final = "chain-table.gap-read"
 _ENGINES: Final = ("deduplicate", "partial-update")
 
 
@@ -149,7 +148,7 @@ def plan_chain(main: BranchRead, chain: ChainTable, versions: BranchVersions) ->
     hidden = main.partitions()
     existing = {link.encoded for link in (*full.links, *delta.links)}
     named: list[Link] = []
-    if TableOptions(main.schema.options).get(GAP_READ) == "carry":
+    if TableOptions(main.schema.options).chain_gap_read == "carry":
         known = {link.group for link in (*full.links, *delta.links)}
         named = named_partitions(keys, condition, known, existing.union(hidden.to_pylist()))
     views = plan_views(

@@ -10,8 +10,8 @@ new schema says, the change is refused:
   bucket key are not retyped, for their hash would change; columns named in options are not dropped.
 * A type changes only where every old value is a value of the new type (:func:`can_widen`).
 * Nullable columns do not become NOT NULL.
-* Options that say how existing files are to be understood (:data:`IMMUTABLE_OPTIONS`) stay as they are once there
-  is a snapshot.
+* Options that say how existing files are read cannot change once there is a snapshot
+  (:func:`~lakebed.format.schema.option_changes.check_option_change`).
 
 A path names a column: a string for a column of the table, a tuple to go inside: fields of a ROW by name, the element
 of an ARRAY as ``"element"``, the value of a MAP as ``"value"``.
@@ -25,7 +25,6 @@ from typing import TypeAlias
 
 from lakebed.errors import SchemaError, unknown_name
 from lakebed.format.schema.option_changes import (
-    IMMUTABLE_OPTIONS,
     check_option_change,
     named_columns,
     rename_in_options,
@@ -41,9 +40,9 @@ from lakebed.format.schema.table_schema import (
 from lakebed.format.types.data_types import STRING_ROOTS, Array, Atomic, DataType, Field, Map, Row
 from lakebed.format.types.sql_types import parse_data_type
 from lakebed.format.types.widening import can_widen
+from lakebed.options import ColumnOptions, TableOptions
 
 __all__ = [
-    "IMMUTABLE_OPTIONS",
     "AddColumn",
     "After",
     "Before",
@@ -274,7 +273,7 @@ def _add(schema: TableSchema, change: AddColumn) -> TableSchema:
 
 
 def _default_position(schema: TableSchema) -> Position | None:
-    before_partition = schema.options.get("add-column-before-partition", "").lower() == "true"
+    before_partition = TableOptions(schema.options).add_column_before_partition
     first = next((name for name in schema.field_names if name in schema.partition_keys), None)
     return Before(first) if before_partition and first is not None else None
 
@@ -340,7 +339,7 @@ def _retype(schema: TableSchema, path: tuple[str, ...], new: DataType) -> TableS
                 f"column {_dotted(path)!r} cannot change from {old} to {wanted}: not every old value would be one of "
                 "the new type; add a new column instead"
             )
-        if path[0] in schema.options.get("sequence.field", "").split(",") and old.root not in STRING_ROOTS:
+        if path[0] in TableOptions(schema.options).sequence_field and old.root not in STRING_ROOTS:
             _refuse_text(path, wanted)
         return wanted
 
@@ -481,6 +480,7 @@ def _check_free(fields: tuple[Field, ...], name: str, path: tuple[str, ...]) -> 
 
 
 def _refuse_nested_key(schema: TableSchema, path: tuple[str, ...], done: str) -> None:
-    option = f"fields.{path[0]}.nested-key"
-    if path[-1] in schema.options.get(option, "").split(","):
+    column = TableOptions(schema.options).column(path[0])
+    if path[-1] in column.nested_key:
+        option = column.stored_name(ColumnOptions.nested_key)
         raise SchemaError(f"field {_dotted(path)!r} cannot be {done}: option {option!r} names it; change that first")

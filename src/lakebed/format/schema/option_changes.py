@@ -1,7 +1,8 @@
-"""What a change of schema does to options, and which changes of options a table bears.
+"""Which options of a table may change, and what a change of columns does to the options that name them.
 
-Options that say how existing files are to be understood cannot change once there are any; some others only in one
-direction. Options that name columns follow a rename where their meaning is plain, and hold the column otherwise.
+Options that say how existing files are read cannot change once the table has snapshots: those that are ``immutable`` in
+:mod:`lakebed.options.definitions`, and a few others that may change in one direction only. A rename changes the options
+that list a column (``bucket-key``, ``fields.<column>.*``). It is refused where another option names the column.
 """
 
 from __future__ import annotations
@@ -11,93 +12,61 @@ from collections.abc import Mapping
 from typing import Final
 
 from lakebed.errors import OptionError, SchemaError
+from lakebed.options import TableOptions, find
 
-# Those that Paimon marks immutable, and sequence.field, whose change would reorder what is merged already.
-IMMUTABLE_OPTIONS: Final = frozenset(
-    {
-        "aggregation.remove-record-on-delete",
-        "blob-descriptor-field",
-        "blob-field",
-        "blob-view-field",
-        "bucket-function.type",
-        "bucket-key",
-        "data-evolution.enabled",
-        "data-file.path-directory",
-        "dynamic-bucket.initial-buckets",
-        "force-lookup",
-        "index-file-in-data-file-dir",
-        "merge-engine",
-        "partial-update.remove-record-on-delete",
-        "partial-update.remove-record-on-sequence-group",
-        "partition",
-        "partition.default-name",
-        "partition.legacy-name",
-        "pk-clustering-override",
-        "primary-key",
-        "primary-key.nullable",
-        "row-tracking.enabled",
-        "rowkind.field",
-        "sequence.field",
-        "sequence.snapshot-ordering",
-        "type",
-        "video-frame-field",
-    }
-)
-# Not options of a living table at all: keys are part of the schema, the path is where it lies.
-_NEVER: Final = frozenset({"primary-key", "partition", "path"})
-_ONCE_TRUE: Final = frozenset({"ignore-delete", "ignore-update-before"})
-
-_FOLLOWING_LISTS: Final = frozenset({"bucket-key", "sequence.field"})
-_HOLDING_LISTS: Final = frozenset({"rowkind.field", "record-level.time-field", "clustering.columns"})
+_FOLLOWING_LISTS: Final = frozenset({TableOptions.bucket_key.name, TableOptions.sequence_field.name})
+_HOLDING_LISTS: Final = frozenset({TableOptions.rowkind_field.name, "record-level.time-field", "clustering.columns"})
+_ONCE_TRUE: Final = (TableOptions.ignore_delete, TableOptions.ignore_update_before)
 _FIELD_OPTION: Final = re.compile(r"fields\.(?P<columns>.+)\.(?P<suffix>[^.]+)")
 _INDEX_OPTION: Final = re.compile(r"file-index\.[^.]+\.columns")
 
 
 def check_option_change(options: Mapping[str, str], key: str, value: str | None, has_snapshots: bool) -> None:
-    """Refuse to set (or with None to remove) an option where files of the table would be misread afterwards."""
-    old = options.get(key)
-    if value == old:
+    """Raises OptionError where existing files would be misread after an option is set, or removed with None."""
+    if value == options.get(key):
         return
-    if key in _NEVER:
+    option = find(key)
+    if option is not None and option.create_only:
         raise OptionError(f"option {key!r} cannot change after a table is created; create a new table")
     if not has_snapshots:
         return
-    if key in IMMUTABLE_OPTIONS:
+    if option is not None and option.immutable:
         raise OptionError(f"option {key!r} cannot change once a table has snapshots; create a new table")
-    if key == "bucket" and (value is None or "-1" in {value, options.get("bucket", "-1")}):
+    others = {name: text for name, text in options.items() if name != key}
+    before, after = TableOptions(options), TableOptions(others if value is None else {**others, key: value})
+    if before.bucket != after.bucket and -1 in {before.bucket, after.bucket}:
         raise OptionError(
-            f"option 'bucket' cannot change from {old or '-1'} to {value or 'its default'}: "
+            f"option {key!r} cannot change from {before.bucket} to {after.bucket}: "
             "a table stays with fixed or with dynamic buckets; create a new table"
         )
-    if key in _ONCE_TRUE and _is_true(old) and not _is_true(value):
-        raise OptionError(f"option {key!r} cannot go from true to false: what was ignored is not in the files")
-    if key == "deletion-vectors.enabled" and _is_true(old) != _is_true(value):
-        _check_deletion_vectors(options)
-    if key == "changelog-producer" and "lookup" in {old, value}:
-        _check_lookup(options)
+    for ignored in _ONCE_TRUE:
+        if ignored.read(before) and not ignored.read(after):
+            raise OptionError(
+                f"option {key!r} cannot change from true to false, because the files do not hold the ignored rows"
+            )
+    if before.deletion_vectors_enabled != after.deletion_vectors_enabled:
+        _check_deletion_vectors(before)
+    if (before.changelog_producer == "lookup") != (after.changelog_producer == "lookup"):
+        _check_lookup(before)
 
 
-def _check_lookup(options: Mapping[str, str]) -> None:
-    """Where keys are looked up, rows above level 0 hold what lies below; elsewhere that would count twice, or not at all."""
-    looks_up = any(_is_true(options.get(name)) for name in ("deletion-vectors.enabled", "force-lookup"))
-    engine = options.get("merge-engine", "deduplicate")
-    if engine in {"partial-update", "aggregation"} and not looks_up:
+def _check_lookup(options: TableOptions) -> None:
+    """Refuses to switch lookup compaction on or off where rows above level 0 are merged with lower levels."""
+    looks_up = options.deletion_vectors_enabled or options.force_lookup
+    if options.merge_engine in {"partial-update", "aggregation"} and not looks_up:
         raise OptionError(
-            "option 'changelog-producer' cannot become lookup or cease to be once a table has snapshots and "
-            f"'merge-engine' is {engine}, because values would be merged twice or not at all; create a new table"
+            "option 'changelog-producer' cannot change to or from lookup once a table has snapshots and "
+            f"'merge-engine' is {options.merge_engine}, because values would be merged twice or not at all; "
+            "create a new table"
         )
 
 
-def _check_deletion_vectors(options: Mapping[str, str]) -> None:
-    if not _is_true(options.get("deletion-vectors.modifiable")):
+def _check_deletion_vectors(options: TableOptions) -> None:
+    if not options.deletion_vectors_modifiable:
         raise OptionError(
             "option 'deletion-vectors.enabled' cannot change once a table has snapshots, because rows could show up "
             "twice; compact the table fully and set 'deletion-vectors.modifiable' to true first"
         )
-
-
-def _is_true(value: str | None) -> bool:
-    return (value or "").strip().lower() == "true"
 
 
 def named_columns(key: str, value: str) -> set[str]:

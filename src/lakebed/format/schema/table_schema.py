@@ -38,6 +38,7 @@ from lakebed.format.types.data_types import (
     parse_field,
     to_arrow,
 )
+from lakebed.options import TableOptions
 
 CURRENT_VERSION: Final = 3
 SEQUENCE_COLUMN: Final = "_SEQUENCE_NUMBER"
@@ -163,8 +164,8 @@ class TableSchema(Printed):
     @property
     def bucket_keys(self) -> tuple[str, ...]:
         """The columns whose hash is a row's bucket. Names in ``bucket-key`` are split on commas and not trimmed."""
-        text = self.options.get("bucket-key", "")
-        return tuple(text.split(",")) if text.strip() else self.trimmed_primary_key
+        keys = TableOptions(self.options).bucket_key
+        return keys if any(key.strip() for key in keys) else self.trimmed_primary_key
 
     def with_options(self, options: Mapping[str, str]) -> TableSchema:
         """The same schema with these options instead of its own."""

@@ -294,7 +294,7 @@ class _Attempts:
             if self._request.merge is None:  # whoever was faster merged as well
                 self._merge = _Merge(manifest_merge.Merged(metas), ())
                 return metas
-        elif self._request.merge is None and self._options.get("manifest.compaction.mode") != "AUTO":
+        elif self._request.merge is None and self._options.manifest_compaction_mode != "AUTO":
             return metas
         left_over = tuple(self._writer.written)
         try:

@@ -44,16 +44,13 @@ class MergePolicy:
 
     @staticmethod
     def of(options: TableOptions) -> MergePolicy:
-        def number(name: str) -> int:
-            return int(options.get(name))  # type: ignore[arg-type]
-
         target = options.manifest_target_file_size
-        count = min(number("manifest.merge-min-count"), number("manifest.compaction.max-delta-count"))
+        count = min(options.manifest_merge_min_count, options.manifest_compaction_max_delta_count)
         return MergePolicy(
             target_size=target,
             count=max(2, count),
-            least_count=max(2, number("manifest.compaction.min-delta-count")),
-            interval=number("manifest.compaction.interval-commits"),
+            least_count=max(2, options.manifest_compaction_min_delta_count),
+            interval=options.manifest_compaction_interval_commits,
             work=target,
         )
 

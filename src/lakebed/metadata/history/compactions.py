@@ -172,10 +172,7 @@ def _kind(entries: pa.Table, added: pa.Table, schema: TableSchema, live_files: i
 
 
 def _highest_level(schema: TableSchema) -> int:
-    options = TableOptions(schema.options)
-    trigger = options.get("num-sorted-run.compaction-trigger")
-    levels = options.get("num-levels")
-    return max(2, levels if isinstance(levels, int) else (trigger if isinstance(trigger, int) else 5) + 1) - 1
+    return TableOptions(schema.options).num_levels - 1
 
 
 # ---------------------------------------------------------------------------------------------------------- reading

@@ -21,9 +21,9 @@ from lakebed.metadata.changelogs import changelog_ids, find_changelog
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
-_BETWEEN: Final = "incremental-between"
-_BETWEEN_TIMES: Final = "incremental-between-timestamp"
-_TO_AUTO_TAG: Final = "incremental-to-auto-tag"
+_BETWEEN: Final = TableOptions.incremental_between.name
+_BETWEEN_TIMES: Final = TableOptions.incremental_between_timestamp.name
+_TO_AUTO_TAG: Final = TableOptions.incremental_to_auto_tag.name
 INCREMENTAL_OPTIONS: Final = (_BETWEEN, _BETWEEN_TIMES, _TO_AUTO_TAG)
 
 _BEFORE_ALL: Final = FIRST_SNAPSHOT_ID - 1
@@ -138,7 +138,7 @@ def interval_of_options(store: TableStore, options: TableOptions) -> Interval | 
         return None
     if len(given) > 1:
         raise OptionError(f"options {' and '.join(map(repr, given))} of table {store.name} exclude each other")
-    mode = _mode(str(options.get("incremental-between-scan-mode")))
+    mode = _mode(options.incremental_between_scan_mode)
     text = str(options.get(given[0]))
     if given[0] == _TO_AUTO_TAG:
         return _to_auto_tag(store, text, options)
@@ -151,7 +151,7 @@ def interval_of_options(store: TableStore, options: TableOptions) -> Interval | 
         since, until = (_Time(parse_time(text, what, now=now), text) for text in (start, end))
         return _find(store, since, until, mode)
     first, last = _point(store, start, _BETWEEN), _point(store, end, _BETWEEN)
-    if first.is_tag and last.is_tag and not options.get("incremental-between-tag-to-snapshot"):
+    if first.is_tag and last.is_tag and not options.incremental_between_tag_to_snapshot:
         mode = Mode.DIFF
     return _between(store, first, last, _auto(store) if mode is Mode.AUTO else mode)
 
@@ -300,10 +300,10 @@ def _to_auto_tag(store: TableStore, name: str, options: TableOptions) -> Interva
 
 
 def _tag_form(options: TableOptions) -> str:
-    formatter = str(options.get("tag.period-formatter"))
-    if options.get("tag.creation-period-duration") is not None:
+    formatter = options.tag_period_formatter
+    if options.tag_creation_period_duration is not None:
         return "%Y%m%d%H%M"
-    match options.get("tag.creation-period"):
+    match options.tag_creation_period:
         case "daily":
             return _DAILY.get(formatter, "%Y%m%d")
         case "hourly":

@@ -30,14 +30,13 @@ class SmallFilePolicy:
     @staticmethod
     def of(options: TableOptions, *, full: bool) -> SmallFilePolicy:
         target = options.target_file_size(is_primary_key=False)
-        ratio, share = options.get("compaction.small-file-ratio"), options.get("compaction.delete-ratio-threshold")
-        if full and options.get("compaction.force-rewrite-all-files"):
+        if full and options.compaction_force_rewrite_all_files:
             return SmallFilePolicy(target, 2**62, 1, 0.0, full=True)
         return SmallFilePolicy(
             target_size=target,
-            small_size=int(target * float(ratio)),  # type: ignore[arg-type]
-            min_files=2 if full else int(options.get("compaction.min.file-num")),  # type: ignore[arg-type]
-            deleted_share=float(share),  # type: ignore[arg-type]
+            small_size=int(target * options.compaction_small_file_ratio),
+            min_files=2 if full else options.compaction_min_file_num,
+            deleted_share=options.compaction_delete_ratio_threshold,
             full=full,
         )
 

@@ -43,12 +43,11 @@ def find_snapshot(store: TableStore, *, version: int | str | None, timestamp: An
 def version_of_options(given: Mapping[str, str]) -> tuple[Any, Any, Any]:
     """The version, timestamp and tag that options ``scan.*`` ask for."""
     options = TableOptions(given)
-    watermark = options.get("scan.watermark")
-    version = options.get("scan.snapshot-id") or options.get("scan.version")
+    watermark = options.scan_watermark
+    version = options.scan_snapshot_id or options.scan_version
     if version is None and watermark is not None:
         version = f"{_WATERMARK}{watermark}"
-    timestamp = options.get("scan.timestamp-millis") or options.get("scan.timestamp")
-    return version, timestamp, options.get("scan.tag-name")
+    return version, options.scan_timestamp_millis or options.scan_timestamp, options.scan_tag_name
 
 
 def _by_version(store: TableStore, version: int | str) -> Snapshot:

@@ -116,4 +116,4 @@ def _is_much(metas: Sequence[ManifestMeta], options: TableOptions) -> bool:
     """Whether manifests with deletes, or small ones, have as many bytes as ``manifest.full-compaction-threshold-size``."""
     small = options.manifest_target_file_size
     size = sum(meta.file_size for meta in metas if meta.num_deleted_files or meta.file_size < small)
-    return size >= int(options.get("manifest.full-compaction-threshold-size"))  # type: ignore[arg-type]
+    return size >= options.manifest_full_compaction_threshold_size

@@ -15,26 +15,18 @@ from lakebed.options import TableOptions
 
 def compaction_options(options: TableOptions) -> CompactionOptions:
     """Returns the options of a table that decide which files a compaction merges."""
-
-    def number(name: str, default: int) -> int:
-        value = options.get(name)
-        return value if isinstance(value, int) else default
-
-    trigger = number("num-sorted-run.compaction-trigger", 5)
     return CompactionOptions(
-        trigger=trigger,
-        num_levels=max(2, number("num-levels", trigger + 1)),  # a compaction never writes to level 0
-        max_size_amplification=number("compaction.max-size-amplification-percent", 200),
-        size_ratio=number("compaction.size-ratio", 1),
+        trigger=options.num_sorted_run_compaction_trigger,
+        num_levels=options.num_levels,
+        max_size_amplification=options.compaction_max_size_amplification,
+        size_ratio=options.compaction_size_ratio,
         target_file_size=options.target_file_size(is_primary_key=True),
     )
 
 
 def skips_level0(schema: TableSchema) -> bool:
     """Whether readers of a table skip level 0, so that rows are visible only after a compaction."""
-    options = TableOptions(schema.options)
-    marked = options.deletion_vectors_enabled and not options.get("deletion-vectors.merge-on-read")
-    return bool(schema.primary_keys) and (marked or options.get("merge-engine") == "first-row")
+    return bool(schema.primary_keys) and TableOptions(schema.options).skips_level0
 
 
 def must_follow(schema: TableSchema) -> bool:

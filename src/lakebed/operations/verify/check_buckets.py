@@ -75,7 +75,7 @@ class BucketCheck:
         self._rescaled = self._partitions_with_several_totals()
         options = TableOptions(self.schema.options) if self.schema is not None else None
         self._is_keyed = self.schema is not None and bool(self.schema.primary_keys)
-        self._counts_up = self._is_keyed and options is not None and not options.get("sequence.snapshot-ordering")
+        self._counts_up = self._is_keyed and options is not None and not options.sequence_snapshot_ordering
 
     def _partitions_with_several_totals(self) -> Bools:
         """Which files are of a partition that had several numbers of buckets over time; no other can mix them."""

@@ -82,7 +82,7 @@ class FileLayout:
     @property
     def is_thin(self) -> bool:
         """Whether files leave out the key columns, which the table's own columns repeat."""
-        return bool(self.options.get("data-file.thin-mode"))
+        return self.options.data_file_thin_mode
 
     @cached_property
     def stored_fields(self) -> tuple[Field, ...]:
@@ -284,7 +284,7 @@ def _entry(layout: FileLayout, place: FilePlace, file: _OpenFile, footer: pq.Fil
         for column, stats in zip(schema.fields, collect_from_parquet(footer, schema.fields), strict=True)
     ]
     thin_keys = [key.name for key in layout.keys] if layout.is_thin else []
-    modes = column_modes(schema.field_names, schema.options, level=place.level, thin_keys=thin_keys)
+    modes = column_modes(schema.field_names, layout.options, level=place.level, thin_keys=thin_keys)
     values, cols = build_value_stats(collected, schema.fields, modes, dense=layout.options.stats_dense_store)
     keys = file.keys
     low, high = (EMPTY_ROW, EMPTY_ROW) if keys is None else keys.bounds

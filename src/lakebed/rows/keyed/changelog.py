@@ -39,7 +39,7 @@ class ChangelogRules:
         return ChangelogRules(
             options.changelog_producer,
             names if options.changelog_row_deduplicate else None,
-            options.get("merge-engine") == "first-row",
+            options.merge_engine == "first-row",
         )
 
     def before(self, output_level: int, max_level: int) -> Before | None:

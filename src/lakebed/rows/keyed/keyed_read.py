@@ -157,9 +157,7 @@ class KeyedReader:
     @cached_property
     def _each_key_once(self) -> bool:
         """Tables whose compaction leaves each key in one live row above level 0 need no merge there."""
-        options = TableOptions(self.schema.options)
-        marked = options.deletion_vectors_enabled and not options.get("deletion-vectors.merge-on-read")
-        return marked or self.spec.engine == "first-row"
+        return TableOptions(self.schema.options).skips_level0
 
     def _packed(self, found: Sequence[list[LevelFile]]) -> Iterator[list[LevelFile]]:
         """Neighbouring sections joined up to the budget: a merge costs something to start."""

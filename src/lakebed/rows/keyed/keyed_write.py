@@ -135,7 +135,7 @@ class KeyedWriter:
 
     def _own_kinds(self, table: pa.Table, kinds: Kinds) -> Kinds:
         """The option ``rowkind.field`` names a column of the table that says what each row is, unless the writer did."""
-        name = self._schema.options.get("rowkind.field")
+        name = self._layout.options.rowkind_field
         if name is None:
             return kinds
         where = f"table {self._layout.store.name}"

@@ -13,23 +13,23 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from lakebed.errors import OptionError, UnsupportedError, unknown_name
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Array, Atomic, Row
-from lakebed.options import TableOptions
+from lakebed.options import ColumnOptions, TableOptions, Typed
 from lakebed.rows.merge_engines.aggregate_functions import Rule, check_function
 from lakebed.rows.merge_engines.nested import NestedKey
 
 Engine: TypeAlias = Literal["deduplicate", "first-row", "partial-update", "aggregation"]
 
 _NO_LIMIT: Final = 2**31 - 1
-_COLUMN_OPTIONS: Final = (
-    ".aggregate-function",
-    ".sequence-group",
-    ".ignore-retract",
-    ".distinct",
-    ".list-agg-delimiter",
-    ".nested-key",
-    ".nested-key-null-strategy",
-    ".nested-sequence-field",
-    ".count-limit",
+_COLUMN_OPTIONS: Final[tuple[Typed[object], ...]] = (
+    ColumnOptions.aggregate_function,
+    ColumnOptions.sequence_group,
+    ColumnOptions.ignore_retract,
+    ColumnOptions.distinct,
+    ColumnOptions.list_agg_delimiter,
+    ColumnOptions.nested_key,
+    ColumnOptions.nested_key_null_strategy,
+    ColumnOptions.nested_sequence_field,
+    ColumnOptions.count_limit,
 )
 
 
@@ -93,19 +93,19 @@ class MergeSpec:
             raise OptionError(f"{where} has no primary key, so its rows are never merged; create it with one")
         reader = _Reader(schema, where)
         reader.check_column_options()
-        engine = cast("Engine", reader.options.get("merge-engine"))
+        engine = cast("Engine", reader.options.merge_engine)
         base: dict[str, Any] = {
             "engine": engine,
             "sequence_fields": reader.sequence_fields(engine),
-            "sequence_descending": reader.options.get("sequence.field.sort-order") == "descending",
-            "ignore_delete": reader.flag("ignore-delete"),
-            "ignore_update_before": reader.flag("ignore-update-before"),
+            "sequence_descending": reader.options.sequence_descending,
+            "ignore_delete": reader.options.ignore_delete,
+            "ignore_update_before": reader.options.ignore_update_before,
             "required": frozenset(column.name for column in schema.fields if not column.nullable),
             "looks_up": reader.options.looks_up,
         }
         if engine == "aggregation":
             rules = {name: reader.rule(name, reader.aggregate(name, base["sequence_fields"])) for name in reader.names}
-            return MergeSpec(**base, rules=rules, remove_on_delete=reader.flag("aggregation.remove-record-on-delete"))
+            return MergeSpec(**base, rules=rules, remove_on_delete=reader.options.aggregation_remove_on_delete)
         if engine == "partial-update":
             return MergeSpec(**base, **reader.partial_update())
         return MergeSpec(**base)
@@ -126,24 +126,12 @@ class _Reader:
     def names(self) -> tuple[str, ...]:
         return self.schema.field_names
 
-    def flag(self, name: str) -> bool:
-        return self.options.get(name) is True
-
-    def listed(self, name: str) -> tuple[str, ...]:
-        value = self.options.get(name)
-        return tuple(part.strip() for part in value) if isinstance(value, tuple) else ()
-
-    def text(self, name: str) -> str | None:
-        value = self.options.get(name)
-        return value if isinstance(value, str) else None
-
     def check_column_options(self) -> None:
         """Options on how a column is merged must name columns of the table."""
-        for option in self.schema.options:
-            for suffix in _COLUMN_OPTIONS:
-                if option.startswith("fields.") and option.endswith(suffix):
-                    for name in option[len("fields.") : -len(suffix)].split(","):
-                        self.check_column(name, f"option {option!r}")
+        for option in _COLUMN_OPTIONS:
+            for columns in self.options.by_column(option):
+                for name in columns.split(","):
+                    self.check_column(name, f"option {self.options.column(columns).stored_name(option)!r}")
 
     def check_column(self, name: str, what: str) -> None:
         if name not in self.names:
@@ -152,13 +140,13 @@ class _Reader:
     # ------------------------------------------------------------------------------------------------ sequence.field
 
     def sequence_fields(self, engine: Engine) -> tuple[str, ...]:
-        fields = self.listed("sequence.field")
+        fields = self.options.sequence_field
         for name in fields:
             self.check_column(name, "option 'sequence.field'")
-            self.check_comparable(name, "sequence.field")
+            self.check_comparable(name, TableOptions.sequence_field.name)
             if fields.count(name) > 1:
                 raise OptionError(f"option 'sequence.field' of {self.where} names {name!r} twice; name it once")
-            if self.text(f"fields.{name}.aggregate-function") is not None:
+            if self.options.column(name).aggregate_function is not None:
                 raise OptionError(
                     f"column {name!r} of {self.where} is a sequence field and cannot have an aggregate function; "
                     f"leave out 'fields.{name}.aggregate-function'"
@@ -191,7 +179,7 @@ class _Reader:
         return self.asked_function(column) or "last_non_null_value"
 
     def asked_function(self, column: str) -> str | None:
-        return self.text(f"fields.{column}.aggregate-function") or self.text("fields.default-aggregate-function")
+        return self.options.column(column).aggregate_function or self.options.default_aggregate_function
 
     def rule(self, column: str, function: str) -> Rule:
         kind = self.schema.field(column).type
@@ -199,12 +187,12 @@ class _Reader:
         rule = Rule(
             column,
             function,
-            ignores_retractions=self.flag(f"fields.{column}.ignore-retract"),
+            ignores_retractions=self.options.column(column).ignore_retract,
             delimiter=self.delimiter(column),
-            distinct=self.flag(f"fields.{column}.distinct"),
+            distinct=self.options.column(column).distinct,
             nested=self.nested_key(column) if function == "nested_update" else NestedKey(),
         )
-        if rule.ignores_retractions and self.flag("aggregation.remove-record-on-delete"):
+        if rule.ignores_retractions and self.options.aggregation_remove_on_delete:
             raise OptionError(
                 f"'aggregation.remove-record-on-delete' and 'fields.{column}.ignore-retract' of {self.where} contradict "
                 "each other; leave one of them out"
@@ -212,22 +200,20 @@ class _Reader:
         return rule
 
     def delimiter(self, column: str) -> str:
-        delimiter = self.text(f"fields.{column}.list-agg-delimiter")
-        if delimiter == "" and self.flag(f"fields.{column}.distinct"):
+        options = self.options.column(column)
+        if not options.list_agg_delimiter and options.distinct:
             raise UnsupportedError(
                 f"column {column!r} of {self.where} is to be split into distinct parts, but its delimiter is empty; set "
                 f"'fields.{column}.list-agg-delimiter'"
             )
-        return "," if delimiter is None else delimiter
+        return options.list_agg_delimiter
 
     def nested_key(self, column: str) -> NestedKey:
         kind = self.schema.field(column).type
         inside = kind.element.fields if isinstance(kind, Array) and isinstance(kind.element, Row) else ()
         known = [part.name for part in inside]
-        key, sequence = (
-            self.listed(f"fields.{column}.nested-key"),
-            self.listed(f"fields.{column}.nested-sequence-field"),
-        )
+        options = self.options.column(column)
+        key, sequence = options.nested_key, options.nested_sequence_field
         for name in (*key, *sequence):
             if name not in known:
                 raise OptionError(unknown_name("nested field", name, known, where=f"column {column!r} of {self.where}"))
@@ -237,33 +223,38 @@ class _Reader:
                     f"'fields.{column}.nested-sequence-field' of {self.where}: {part.name!r} is {part.type} and cannot be "
                     "compared; use a field of a simple type"
                 )
-        strategy = f"fields.{column}.nested-key-null-strategy"
+        strategy = options.stored_name(ColumnOptions.nested_key_null_strategy)
         if not key and (sequence or strategy in self.schema.options):
             raise OptionError(
                 f"column {column!r} of {self.where} has no nested key, so its nested-sequence-field and "
                 f"nested-key-null-strategy have no meaning; set 'fields.{column}.nested-key', or leave them out"
             )
-        if self.options.get(f"fields.{column}.count-limit") != _NO_LIMIT:
+        if options.count_limit != _NO_LIMIT:
             raise UnsupportedError(
                 f"'fields.{column}.count-limit' of {self.where} is not supported by Lakebed; leave it out, or work on "
                 "this table with Apache Paimon"
             )
-        return NestedKey(key, sequence, self.text(strategy) or "merge")
+        return NestedKey(key, sequence, options.nested_key_null_strategy)
 
     # ------------------------------------------------------------------------------------------------ partial updates
 
     def partial_update(self) -> dict[str, Any]:
         groups = tuple(self.sequence_groups())
-        ignores, removes = self.flag("ignore-delete"), self.flag("partial-update.remove-record-on-delete")
-        removing = self.listed("partial-update.remove-record-on-sequence-group")
+        ignores, removes = self.options.ignore_delete, self.options.partial_update_remove_on_delete
+        removing = self.options.partial_update_remove_on_sequence_group
+        on_delete = TableOptions.partial_update_remove_on_delete
         for first, second, both in (
-            ("ignore-delete", "partial-update.remove-record-on-delete", ignores and removes),
-            ("ignore-delete", "partial-update.remove-record-on-sequence-group", ignores and bool(removing)),
-            ("fields.….sequence-group", "partial-update.remove-record-on-delete", bool(groups) and removes),
+            (TableOptions.ignore_delete, on_delete, ignores and removes),
+            (
+                TableOptions.ignore_delete,
+                TableOptions.partial_update_remove_on_sequence_group,
+                ignores and bool(removing),
+            ),
+            (ColumnOptions.sequence_group, on_delete, bool(groups) and removes),
         ):
             if both:
                 raise OptionError(
-                    f"{first!r} and {second!r} of {self.where} contradict each other; leave one of them out"
+                    f"{first.name!r} and {second.name!r} of {self.where} contradict each other; leave one of them out"
                 )
         sequences = [name for group in groups for name in group.sequence]
         for name in removing:
@@ -275,13 +266,11 @@ class _Reader:
         return {"groups": groups, "remove_on_delete": removes, "rules": dict(self.group_rules(groups))}
 
     def sequence_groups(self) -> Iterator[Group]:
-        removing = set(self.listed("partial-update.remove-record-on-sequence-group"))
+        removing = set(self.options.partial_update_remove_on_sequence_group)
         seen: set[str] = set()
-        for option, value in sorted(self.schema.options.items()):
-            if not (option.startswith("fields.") and option.endswith(".sequence-group")):
-                continue
-            sequence = tuple(option[len("fields.") : -len(".sequence-group")].split(","))
-            columns = tuple(value.split(","))
+        for key, columns in self.options.by_column(ColumnOptions.sequence_group).items():
+            option = self.options.column(key).stored_name(ColumnOptions.sequence_group)
+            sequence = tuple(key.split(","))
             for name in (*sequence, *columns):
                 self.check_column(name, f"option {option!r}")
                 if name in self.schema.primary_keys:

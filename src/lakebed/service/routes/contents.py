@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH
 from lakebed.format.times import local_millis
+from lakebed.options import TableOptions
 from lakebed.service.answers.chain import chain_view
 from lakebed.service.answers.contents import partitions_of
 from lakebed.service.models.common import Page
@@ -131,7 +132,7 @@ def _role(opened: OpenTable, name: str) -> Literal["fallback", "chain-full", "ch
     chain = rules_of(main).chain_branches()
     if chain is not None and name in chain:
         return "chain-full" if name == chain.full else "chain-delta"
-    return "fallback" if main.schema().options.get("scan.fallback-branch") == name else None
+    return "fallback" if TableOptions(main.schema().options).scan_fallback_branch == name else None
 
 
 @router.get(f"{TABLE_PATH}/chain", summary="The chain of a chain table", responses=READ_ERRORS)
