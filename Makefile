@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 SOURCES := src tests bench examples
 # Each of these has Spark sessions of its own, so each gets processes of its own.
 # The longest files first, so that both workers have something to do until the end.
-LONG := tests/faults tests/test_maintenance_state_machine.py tests/races
+LONG := tests/faults tests/state_machines/test_maintenance_machine.py tests/races
 ON_SPARK := tests/spark tests/sql tests/spark_cluster
 STREAMS := tests/spark/test_stream_source.py tests/spark/test_stream_sink.py
 # Kills drivers and workers of streams again and again.
@@ -103,7 +103,7 @@ bench: $(VENV)/.dev java
 
 soak: $(VENV)/.dev
 	LAKEBED_RACE_ROUNDS=20 LAKEBED_RACE_SECONDS=60 LAKEBED_FAULTS=all LAKEBED_KILLS=400 $(BIN)/python -m pytest tests/races tests/faults
-	LAKEBED_HISTORIES=20 $(BIN)/python -m pytest tests/test_maintenance_state_machine.py
+	LAKEBED_HISTORIES=20 $(BIN)/python -m pytest tests/state_machines/test_maintenance_machine.py
 	LAKEBED_STREAM_BATCHES=50 LAKEBED_STREAM_KILLS=20 $(BIN)/python -m pytest $(KILLS)
 
 clean:

@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.lakes import open_lake
 
-from lakebed import Lake, Table, connect
+from lakebed import Lake, Table
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
-    """A warehouse of its own with one database, ``db``."""
-    made = connect(tmp_path / "warehouse")
-    made.create_database("db")
-    return made
+    """A warehouse for one test, with one database, ``db``."""
+    return open_lake(tmp_path / "warehouse")
+
+
+@pytest.fixture(scope="module")
+def module_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """The same for all tests of a module: for properties, whose examples share it, and for fixtures of a module."""
+    return open_lake(tmp_path_factory.mktemp("module") / "warehouse")
 
 
 @pytest.fixture

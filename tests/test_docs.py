@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
+from tests.doc_examples import ROOT, blocks, run_console
 
-ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ON_SPARK = {"spark.md", "sql.md", "streaming.md"}
 """Pages whose examples need a Spark session: tests/spark and tests/sql run them."""
-
-
-def blocks(page: Path) -> list[tuple[str, str]]:
-    """The examples of a page that run, in order: language and text."""
-    return re.findall(r"^```(python|console)\n(.*?)^```$", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize(
@@ -32,21 +26,6 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             exec(compile(block, str(page), "exec"), names)
         else:
             run_console(block)
-
-
-def run_console(block: str) -> None:
-    """Run each ``$ lakebed`` line and compare with what is shown below it; ``...`` stands for anything, alone for any lines."""
-    from typer.testing import CliRunner
-
-    from lakebed.cli import app
-
-    for command, shown in re.findall(r"^\$ lakebed (.*)\n((?:(?!\$ ).*\n)*)", block, flags=re.MULTILINE):
-        result = CliRunner().invoke(app, shlex.split(command))
-        assert (result.exit_code == 0) != shown.startswith("error:"), f"{command}\n{result.output}"
-        found = "".join(f"{line.rstrip()}\n" for line in result.output.splitlines())
-        lines = (".*".join(map(re.escape, line.split("..."))) for line in shown.splitlines())
-        pattern = "".join("(?:.*\n)*" if line == ".*" else f"{line}\n" for line in lines)
-        assert re.fullmatch(pattern, found), f"$ lakebed {command}\n{found}"
 
 
 def test_readme_says_what_the_error_says(tmp_path: Path) -> None:

@@ -24,13 +24,6 @@ from lakebed.errors import (
 from lakebed.lake import TableName
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path / "warehouse")
-    made.create_database("db")
-    return made
-
-
 def branch(table: lakebed.Table, name: str) -> None:
     """A branch as Paimon makes it: schemas and snapshots copied."""
     target = Path(table.path) / f"branch/branch-{name}"

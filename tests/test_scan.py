@@ -17,14 +17,6 @@ import lakebed
 from lakebed import changes
 from lakebed.errors import ExpressionError, LakebedError, NotFoundError, OptionError
 
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path_factory.mktemp("warehouse"))
-    made.create_database("db")
-    return made
-
-
 _COUNTER = iter(range(10**9))
 
 

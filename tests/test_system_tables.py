@@ -69,13 +69,6 @@ TYPES = {
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path / "warehouse")
-    made.create_database("db")
-    return made
-
-
-@pytest.fixture
 def table(lake: lakebed.Lake) -> lakebed.Table:
     """Three snapshots: two writes, an ALTER, an overwrite of one partition."""
     made = lake.create_table(

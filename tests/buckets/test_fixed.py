@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.format.test_binary_row import JAVA_NULLS, VECTORS, array_of, row_sets, types_of
+from tests.format.binary_rows import JAVA_NULLS, VECTORS, array_of, row_sets, types_of
 
 from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.errors import DataError, OptionError

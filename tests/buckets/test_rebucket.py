@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.dynamic_tables import buckets_of, check_index, dynamic, rows, shown
 from tests.rows.keyed.keyed_tables import files_of, stored
+from tests.tables.dynamic_tables import buckets_of, check_index, dynamic, rows, shown
 
 from lakebed import Lake, Table
 from lakebed.buckets import rebucket

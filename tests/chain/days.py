@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,12 +22,6 @@ OPTIONS: Mapping[str, object] = {
     "chain-table.enabled": True,
 }
 GROUPED_OPTIONS: Mapping[str, object] = {**OPTIONS, "chain-table.chain-partition-keys": "date"}
-
-
-def new_lake(path: Path) -> lakebed.Lake:
-    lake = lakebed.connect(path)
-    lake.create_database("db", ignore_if_exists=True)
-    return lake
 
 
 def new_table(lake: lakebed.Lake, name: str = "db.t", *, grouped: bool = False, **options: object) -> Days:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import pickle
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.chain.days import Days, date_of, new_lake, new_table
+from tests.chain.days import Days, date_of, new_table
 
+from lakebed import Lake
 from lakebed.chain.chain_stream import ChainStream
 from lakebed.chain.layout import ChainTable
 from lakebed.errors import UnsupportedError
@@ -20,8 +20,8 @@ Row = tuple[Any, ...]
 
 
 @pytest.fixture
-def days(tmp_path: Path) -> Days:
-    made = new_table(new_lake(tmp_path), grouped=True)
+def days(lake: Lake) -> Days:
+    made = new_table(lake, grouped=True)
     made.load(1, {1: "old"})
     made.load(3, {1: "a", 2: "b"})
     made.change(2, {1: "in the full partition already"})
@@ -99,8 +99,7 @@ def test_the_first_rows_are_those_of_the_moment_when_it_began(days: Days) -> Non
     assert found == sorted([*(("+I", *row) for row in FIRST), ("+I", 4, "later", "eu", date_of(4))])
 
 
-def test_one_branch_is_empty(tmp_path: Path) -> None:
-    lake = new_lake(tmp_path)
+def test_one_branch_is_empty(lake: Lake) -> None:
     days = new_table(lake, "db.a")
     stream = stream_of(days)
     assert stream.start() == Position(1)

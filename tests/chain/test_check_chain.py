@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
-from tests.chain.days import COLUMNS, GROUPED, OPTIONS, new_lake, new_table
+from tests.chain.days import COLUMNS, GROUPED, OPTIONS, new_table
 
 import lakebed
 from lakebed import changes
@@ -17,11 +16,6 @@ NAMES = {"scan.fallback-snapshot-branch": "snapshot", "scan.fallback-delta-branc
 
 def create(lake: lakebed.Lake, options: Mapping[str, object], name: str = "db.t") -> lakebed.Table:
     return lake.create_table(name, COLUMNS, partition_by=["date"], primary_key=["date", "k"], options=options)
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> lakebed.Lake:
-    return new_lake(tmp_path)
 
 
 def test_enabled_alone_makes_both_branches_with_the_options_of_main(lake: lakebed.Lake) -> None:

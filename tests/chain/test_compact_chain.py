@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.chain.days import Days, as_dict, new_lake, new_table, partition
+from tests.chain.days import Days, as_dict, new_table, partition
 from tests.metadata.stores import files_below
 
+from lakebed import Lake
 from lakebed.chain import compact_chain as compact
 from lakebed.chain.compact_chain import ChainPolicy
 from lakebed.errors import CommitConflictError, DataError, OptionError, SchemaError
@@ -17,9 +18,9 @@ from lakebed.format.snapshot import CommitKind
 
 
 @pytest.fixture
-def days(tmp_path: Path) -> Days:
+def days(lake: Lake) -> Days:
     """A full day 1 and changes of days 2 to 8."""
-    made = new_table(new_lake(tmp_path))
+    made = new_table(lake)
     made.load(1, {1: "a", 2: "b"})
     for day in range(2, 9):
         made.change(day, {day: f"d{day}", 1: None} if day == 4 else {day: f"d{day}"})
@@ -63,8 +64,8 @@ def test_what_is_full_already_is_left_alone(days: Days) -> None:
     assert days.full.latest_snapshot() == before
 
 
-def test_overwrite_ignores_what_the_full_partition_holds(tmp_path: Path) -> None:
-    days = new_table(new_lake(tmp_path), sequence__field="v")
+def test_overwrite_ignores_what_the_full_partition_holds(lake: Lake) -> None:
+    days = new_table(lake, sequence__field="v")
     days.load(24, {3: "1"})
     days.load(25, {3: "2"})
     days.change(25, {4: "2"})
@@ -164,8 +165,8 @@ def test_a_day_that_is_no_time_is_refused(days: Days, date: str) -> None:
     assert days.days("snapshot") == [1]
 
 
-def test_a_partition_without_the_group_means_every_group_in_one_commit(tmp_path: Path) -> None:
-    days = new_table(new_lake(tmp_path), grouped=True)
+def test_a_partition_without_the_group_means_every_group_in_one_commit(lake: Lake) -> None:
+    days = new_table(lake, grouped=True)
     for region in ("eu", "us", "asia"):
         days.load(1, {1: region}, region)
     for region in ("eu", "us"):
@@ -183,16 +184,16 @@ def test_a_partition_without_the_group_means_every_group_in_one_commit(tmp_path:
     assert [link.values["region"] for link in state.fulls if link.values["date"] == "20250802"] == ["us"]
 
 
-def test_without_an_anchor_all_changes_are_built(tmp_path: Path) -> None:
-    days = new_table(new_lake(tmp_path))
+def test_without_an_anchor_all_changes_are_built(lake: Lake) -> None:
+    days = new_table(lake)
     for day in (1, 2, 3):
         days.change(day, {day: str(day)})
     assert built(days.main.compact_chain(partition(3))) == [(3, None, 3)]
     assert days.view(3) == {1: "1", 2: "2", 3: "3"}
 
 
-def test_a_day_of_which_no_row_is_left_is_not_built(tmp_path: Path) -> None:
-    days = new_table(new_lake(tmp_path))
+def test_a_day_of_which_no_row_is_left_is_not_built(lake: Lake) -> None:
+    days = new_table(lake)
     days.load(1, {1: "a"})
     days.change(2, {1: None})
     done = days.main.compact_chain(partition(2))
@@ -202,8 +203,8 @@ def test_a_day_of_which_no_row_is_left_is_not_built(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{"merge-engine": "partial-update"}, {"deletion-vectors__enabled": True}])
-def test_other_engines(tmp_path: Path, options: dict[str, Any]) -> None:
-    days = new_table(new_lake(tmp_path), **options)
+def test_other_engines(lake: Lake, options: dict[str, Any]) -> None:
+    days = new_table(lake, **options)
     days.load(1, {1: "a", 2: "b"})
     days.delta.write(days.rows(2, {1: "A", 3: "c"}).drop(["op"]))
     days.delta.write(days.rows(3, {2: "B"}).drop(["op"]))
@@ -213,8 +214,7 @@ def test_other_engines(tmp_path: Path, options: dict[str, Any]) -> None:
     assert as_dict(days.full.scan(where="date = '20250803'").to_arrow()) == view
 
 
-def test_two_chain_columns_one_of_them_a_number(tmp_path: Path) -> None:
-    lake = new_lake(tmp_path)
+def test_two_chain_columns_one_of_them_a_number(lake: Lake) -> None:
     table = lake.create_table(
         "db.h",
         "k BIGINT, v STRING, region STRING, dt STRING, hour INT",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.chain.days import OPTIONS, Days, as_dict, new_lake, new_table, partition
+from tests.chain.days import OPTIONS, Days, as_dict, new_table, partition
 
 import lakebed
 from lakebed import changes
@@ -13,11 +13,6 @@ from lakebed.chain import convert
 from lakebed.errors import AlreadyExistsError, CommitConflictError, DataError, LakebedError, OptionError, SchemaError
 
 PLAIN = {name: value for name, value in OPTIONS.items() if name == "bucket"}
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> lakebed.Lake:
-    return new_lake(tmp_path)
 
 
 def plain(lake: lakebed.Lake, **options: object) -> lakebed.Table:

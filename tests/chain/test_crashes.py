@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.chain.days import Days, date_of, new_lake, new_table, partition
+from tests.chain.days import Days, date_of, new_table, partition
 from tests.faults.storage import CHANGES, Fault, Faulty
+from tests.lakes import open_lake
 from tests.races.crew import together
 
 from lakebed import Lake, LakebedError
@@ -21,7 +22,7 @@ Act = Callable[[Days], object]
 
 def prepare(folder: Path) -> Days:
     """Day 1 is full, days 2 to 4 are changes, day 3 was built, and day 2 is full by hand."""
-    days = new_table(new_lake(folder))
+    days = new_table(open_lake(folder))
     days.load(1, {1: "a"})
     for day in (2, 3, 4):
         days.change(day, {day: f"d{day}"})
@@ -60,8 +61,8 @@ def test_a_fault_at_any_step_that_changes_something(tmp_path: Path, act: Act, fa
     act(Days(Lake(str(tmp_path / "whole"), counting, {}), "db.t"))
     counting.disarm()
     forget_logs()
-    whole = Days(new_lake(tmp_path / "whole"), "db.t")
-    before, after = views(Days(new_lake(tmp_path / "start"), "db.t")), views(whole)
+    whole = Days(open_lake(tmp_path / "whole"), "db.t")
+    before, after = views(Days(open_lake(tmp_path / "start"), "db.t")), views(whole)
     committed = whole.delta.latest_snapshot(), whole.full.latest_snapshot()
     assert None not in committed
 
@@ -78,7 +79,7 @@ def test_a_fault_at_any_step_that_changes_something(tmp_path: Path, act: Act, fa
         finally:
             faulty.disarm()
         forget_logs()
-        days = Days(new_lake(folder), "db.t")
+        days = Days(open_lake(folder), "db.t")
         found = views(days)
         assert found in (before, after), (at, faulty.hit)
         days.change(9, {9: "next"})  # finishes what was begun
@@ -91,7 +92,7 @@ def test_a_fault_at_any_step_that_changes_something(tmp_path: Path, act: Act, fa
 
 
 def compact_again_and_again(folder: str, count: int) -> int:
-    days, built = Days(new_lake(Path(folder)), "db.t"), 0
+    days, built = Days(open_lake(Path(folder)), "db.t"), 0
     for number in range(count):
         try:
             built += bool(days.main.compact_chain(partition(3 + number % 2), overwrite=True))
@@ -101,7 +102,7 @@ def compact_again_and_again(folder: str, count: int) -> int:
 
 
 def overwrite_again_and_again(folder: str, count: int) -> int:
-    days = Days(new_lake(Path(folder)), "db.t")
+    days = Days(open_lake(Path(folder)), "db.t")
     for number in range(count):
         days.overwrite_changes(2 + number % 2, {2 + number % 2: f"run {number}", 10 + number: "x"})
     return count
@@ -109,7 +110,7 @@ def overwrite_again_and_again(folder: str, count: int) -> int:
 
 def look_again_and_again(folder: str, count: int) -> list[Any]:
     """The row of the anchor, as it is seen on day 4."""
-    days = Days(new_lake(Path(folder)), "db.t")
+    days = Days(open_lake(Path(folder)), "db.t")
     return [days.view(4).get(1) for _ in range(count)]
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.chain.days import Days, new_lake, new_table, partition
+from tests.chain.days import Days, new_table, partition
 
-from lakebed import changes
+from lakebed import Lake, changes
 from lakebed.chain.expire_chain import expire_chain_partitions, expire_main_partitions, old_segments
 from lakebed.chain.layout import Link
 from lakebed.errors import OptionError
@@ -65,8 +64,8 @@ def test_groups_have_segments_of_their_own_and_stale_ones_begin_none() -> None:
 
 
 @pytest.fixture
-def days(tmp_path: Path) -> Days:
-    made = new_table(new_lake(tmp_path))
+def days(lake: Lake) -> Days:
+    made = new_table(lake)
     made.load(1, {1: "a"})
     for day in (2, 3, 4, 5, 6):
         made.change(day, {day: f"d{day}"})
@@ -144,8 +143,8 @@ def test_changes_that_come_while_it_expires_keep_their_anchor(days: Days, monkey
     assert days.days("snapshot") == [1, 3, 5]
 
 
-def test_snapshots_of_a_branch_expire_by_its_own_options(tmp_path: Path) -> None:
-    days = new_table(new_lake(tmp_path))
+def test_snapshots_of_a_branch_expire_by_its_own_options(lake: Lake) -> None:
+    days = new_table(lake)
     days.main.alter(
         changes.SetOption("snapshot.num-retained.max", "100"), changes.SetOption("snapshot.num-retained.min", "100")
     )

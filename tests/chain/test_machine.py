@@ -15,7 +15,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.chain.days import Days, date_of, new_lake, new_table, partition
+from tests.chain.days import Days, date_of, new_table, partition
+from tests.lakes import open_lake
 
 from lakebed.chain.branch_log import forget_logs, sidecar_path
 from lakebed.errors import OptionError
@@ -92,7 +93,7 @@ class ChainLife(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="chain-life-"))
-        self.days: Days = new_table(new_lake(self.folder), grouped=True)
+        self.days: Days = new_table(open_lake(self.folder), grouped=True)
         self.chains = {"eu": Chain(), "us": Chain()}
 
     def teardown(self) -> None:

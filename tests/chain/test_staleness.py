@@ -6,17 +6,18 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.chain.days import Days, as_dict, codes, date_of, new_lake, new_table, partition
+from tests.chain.days import Days, as_dict, codes, date_of, new_table, partition
 
+from lakebed import Lake
 from lakebed.chain import write_rules as writes
 from lakebed.chain.branch_log import forget_logs, sidecar_path
 from lakebed.chain.staleness import ChainState, stale_partitions
 
 
 @pytest.fixture
-def days(tmp_path: Path) -> Days:
+def days(lake: Lake) -> Days:
     """A full day 1, changes of days 2 to 6, full days 3 (of 1) and 5 (of 3)."""
-    made = new_table(new_lake(tmp_path))
+    made = new_table(lake)
     made.load(1, {1: "a"})
     for day in range(2, 7):
         made.change(day, {day: f"d{day}"})
@@ -118,8 +119,8 @@ def test_dropping_changes_counts_where_the_anchor_is_there(days: Days) -> None:
     assert days.view(5) == {1: "a", 2: "d2", 3: "d3", 5: "d5"}
 
 
-def test_what_cannot_be_built_again_stays_in_use(days: Days, tmp_path: Path) -> None:
-    made = new_table(new_lake(tmp_path), "db.u")
+def test_what_cannot_be_built_again_stays_in_use(days: Days, lake: Lake) -> None:
+    made = new_table(lake, "db.u")
     made.change(1, {1: "a"})
     made.change(2, {2: "b"})
     made.main.compact_chain(partition(2))

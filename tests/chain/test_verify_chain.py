@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.chain.days import OPTIONS, Days, codes, new_lake, new_table
+from tests.chain.days import OPTIONS, Days, codes, new_table
 
-from lakebed import changes
+from lakebed import Lake, changes
 from lakebed.chain import write_rules as writes
 
 
 @pytest.fixture
-def days(tmp_path: Path) -> Days:
-    made = new_table(new_lake(tmp_path))
+def days(lake: Lake) -> Days:
+    made = new_table(lake)
     made.load(1, {1: "a"})
     made.change(2, {2: "b"})
     return made

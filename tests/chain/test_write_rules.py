@@ -8,22 +8,23 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.chain.days import Days, as_dict, new_lake, new_table, partition
+from tests.chain.days import Days, as_dict, new_table, partition
 from tests.metadata.stores import files_below
 
+from lakebed import Lake
 from lakebed.errors import DataError, OptionError, UnsupportedError
 from lakebed.format.snapshot import CommitKind
 from lakebed.rows.keyed.keyed_compact import Compactor
 
 
 @pytest.fixture
-def days(tmp_path: Path) -> Days:
-    return new_table(new_lake(tmp_path))
+def days(lake: Lake) -> Days:
+    return new_table(lake)
 
 
 @pytest.fixture
-def regions(tmp_path: Path) -> Days:
-    return new_table(new_lake(tmp_path), grouped=True)
+def regions(lake: Lake) -> Days:
+    return new_table(lake, grouped=True)
 
 
 # ------------------------------------------------------------------------------------------------- times of partitions
@@ -244,8 +245,8 @@ def test_a_dry_run_of_a_rollback_says_no_too(days: Days) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"deletion-vectors__enabled": True}])
-def test_deletes_survive_every_compaction_of_the_changes(tmp_path: Path, options: dict[str, Any]) -> None:
-    days = new_table(new_lake(tmp_path), **options)
+def test_deletes_survive_every_compaction_of_the_changes(lake: Lake, options: dict[str, Any]) -> None:
+    days = new_table(lake, **options)
     days.load(1, {1: "a", 2: "b", 3: "c"})
     days.change(2, {4: "d", 5: "e"})
     days.change(2, {2: None, 4: None})
@@ -266,9 +267,9 @@ def test_deletes_survive_every_compaction_of_the_changes(tmp_path: Path, options
     assert days.view(2) == {**expected, 2: "back"}
 
 
-def test_a_mark_that_is_the_only_trace_of_a_delete_becomes_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mark_that_is_the_only_trace_of_a_delete_becomes_one(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"deletion-vectors__enabled": True}
-    days = new_table(new_lake(tmp_path), **options)
+    days = new_table(lake, **options)
     days.load(1, {1: "a", 2: "b", 3: "c"})
     days.change(2, {2: "B", 3: "C", 4: "d"})
     with monkeypatch.context() as patched:  # as another writer does: a delete marks the older row, and is dropped
@@ -283,9 +284,9 @@ def test_a_mark_that_is_the_only_trace_of_a_delete_becomes_one(tmp_path: Path, m
     assert days.delta.verify(deep=True).errors == ()
 
 
-def test_deletes_survive_many_small_writes(tmp_path: Path) -> None:
+def test_deletes_survive_many_small_writes(lake: Lake) -> None:
     options: dict[str, Any] = {"num-sorted-run__compaction-trigger": 2}
-    days = new_table(new_lake(tmp_path), **options)
+    days = new_table(lake, **options)
     days.load(1, dict.fromkeys(range(20), "a"))
     for key in range(10):
         days.change(2, {key: None, 100 + key: "new"})
@@ -293,9 +294,9 @@ def test_deletes_survive_many_small_writes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"deletion-vectors.enabled": True}])
-def test_a_full_partition_of_which_no_row_is_left_stays_an_anchor(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_a_full_partition_of_which_no_row_is_left_stays_an_anchor(lake: Lake, options: dict[str, Any]) -> None:
     """If it went with a compaction, changes that are older than it would come back."""
-    days = new_table(new_lake(tmp_path), **options)
+    days = new_table(lake, **options)
     days.change(1, {9: "old"})
     days.load(2, {1: "a", 2: "b"})
     days.change(3, {3: "c"})

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.chain.days import Days, new_lake, new_table
+from tests.chain.days import Days, new_table
 from tests.cli.runner import Lakebed
+
+from lakebed import Lake
 
 
 @pytest.fixture
-def days(tmp_path: Path) -> Days:
-    made = new_table(new_lake(tmp_path))
+def days(lake: Lake) -> Days:
+    made = new_table(lake)
     made.load(1, {1: "a"})
     for day in (2, 3, 4):
         made.change(day, {day: f"d{day}"})

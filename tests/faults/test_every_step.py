@@ -17,6 +17,7 @@ from tests.faults.attempts import attempt, killed_at
 from tests.faults.operations import OPERATIONS, Operation
 from tests.faults.state import State, check_between, check_sound, state_of
 from tests.faults.storage import CHANGES, WRITES, Fault, Faulty
+from tests.lakes import open_lake
 
 from lakebed import connect
 from lakebed.errors import CommitOutcomeUnknownError
@@ -37,8 +38,7 @@ def start_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Operation], 
     def start(operation: Operation) -> Path:
         if operation.prepare not in made:
             path = tmp_path_factory.mktemp("start") / "w"
-            lake = connect(path)
-            lake.create_database("db")
+            lake = open_lake(path)
             operation.prepare(lake)
             made[operation.prepare] = path
         return made[operation.prepare]

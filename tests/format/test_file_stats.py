@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.format.test_binary_row import ATOMICS, array_of
+from tests.format.binary_rows import ATOMICS, array_of
 
 from lakebed.errors import CorruptError, DataError, OptionError
 from lakebed.format.binary_row import EMPTY_ROW, encode_row

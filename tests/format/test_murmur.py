@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.format.test_binary_row import VECTORS, array_of, reference_row, row_sets, types_of
+from tests.format.binary_rows import VECTORS, array_of, reference_row, row_sets, types_of
 
 from lakebed.errors import DataError
 from lakebed.format import hash_index

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.dynamic_tables import buckets_of, check_index
 from tests.interop.cases import Fields, Rows, comparable, expected, table
 from tests.interop.keyed_cases import OP, keyed_table
 from tests.interop.keyed_matrix import Actor
 from tests.interop.matrix import TABLE
 from tests.interop.oracle import Oracle
 from tests.interop.ours import Ours
+from tests.tables.dynamic_tables import buckets_of, check_index
 
 import lakebed
 from lakebed.buckets import rebucket

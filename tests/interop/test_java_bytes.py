@@ -2,20 +2,17 @@
 snapshot and the shape of the Parquet files that does not come from a clock or a random name."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
-import fastavro
 import pyarrow.parquet as pq
 import pytest
+from tests.interop.bytes_on_disk import LATER_THAN_JAVA_2_0, OWN_NAMES_AND_CLOCKS, parquet_line, read_avro
 from tests.interop.cases import CASES, Case, table
 from tests.interop.matrix import TABLE
 from tests.interop.oracle import Oracle
 from tests.interop.ours import Ours
 
-# What may differ, and why.
-OWN_NAMES_AND_CLOCKS = {"_FILE_NAME", "_FILE_SIZE", "_CREATION_TIME"}
 SNAPSHOT_OWN = {
     "uuid",
     "commitUser",
@@ -28,16 +25,6 @@ SNAPSHOT_OWN = {
 }
 # Java changes to another kind of write buffer at the sixth open partition, and then counts from 1.
 MANY_PARTITIONS = 6
-LATER_THAN_JAVA_2_0 = {"_WRITE_COLS_SEQUENCES", "_TOTAL_BUCKETS", "_EXTRA_FILES"}
-
-
-def read_avro(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    with path.open("rb") as file:
-        reader = fastavro.reader(file)
-        rows = list(reader)
-        schema = reader.writer_schema
-    assert isinstance(schema, dict)
-    return schema, rows
 
 
 class Written:
@@ -71,12 +58,6 @@ class Written:
     def parquet(self) -> list[str]:
         text = str(pq.ParquetFile(self.files[0]).schema).splitlines()[2:]
         return [parquet_line(line) for line in text]
-
-
-def parquet_line(line: str) -> str:
-    """One line of a Parquet schema without what has no meaning: how the annotation came to be, a legacy annotation."""
-    line = re.sub(r", is_from_converted_type=\w+, force_set_converted_type=\w+", "", line)
-    return line.replace("key_value (Map)", "key_value")
 
 
 def without(record: dict[str, Any], keys: set[str]) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from tests.interop.cases import Fields, table
+from tests.interop.keyed_history import History
 from tests.interop.matrix import TABLE
 from tests.interop.oracle import Oracle
 from tests.interop.ours import Ours
-from tests.interop.test_keyed_bytes import History
 
 from lakebed.metadata.plan.levels import CompactionOptions, LevelFile, pick_universal
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 from tests.interop.oracle import Oracle
-from tests.test_keyed_state_machine import MACHINES, KeyedTable
+from tests.state_machines.keyed_machine import MACHINES, KeyedTable
 
 
 def read_by(machine: type[KeyedTable], readers: list[Oracle]) -> type[KeyedTable]:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from tests.interop.cases import Fields, Rows, comparable, expected, table
 from tests.interop.keyed_cases import CHANGES, KINDS, KVN, OP, PARTED, PKV, has_kinds, keyed_table, last_rows
+from tests.interop.keyed_history import History
 from tests.interop.keyed_matrix import Actor, take
 from tests.interop.matrix import TABLE
 from tests.interop.oracle import Oracle, OracleError
 from tests.interop.ours import Ours
-from tests.interop.test_keyed_bytes import History
 
 import lakebed
 from lakebed.metadata.commit.commit import commit

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 from tests.interop.oracle import Oracle
-from tests.maintenance_model import Version
-from tests.test_maintenance_state_machine import KeyedMaintenance, Maintenance, VectorMaintenance
+from tests.state_machines.maintenance_machine import KeyedMaintenance, Maintenance, VectorMaintenance
+from tests.state_machines.maintenance_model import Version
 
 
 def read_by(machine: type[Maintenance], readers: list[Oracle]) -> type[Maintenance]:

@@ -15,7 +15,7 @@ from tests.metadata.crashes import at_every_step
 from tests.metadata.entries import adds
 from tests.metadata.needed_files import files_on_disk, needed_files
 from tests.metadata.stores import new_store
-from tests.operations.expire.test_expire_snapshots import add, change, names_on_disk
+from tests.operations.expire.small_histories import add, change, names_on_disk
 
 from lakebed.format.manifest.manifest import DELETE
 from lakebed.format.snapshot import CommitKind

@@ -8,14 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from lakebed import DataError, Lake, OptionError, SchemaError, Table, UnsupportedError, connect
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    made = connect(tmp_path)
-    made.create_database("db")
-    return made
+from lakebed import DataError, Lake, OptionError, SchemaError, Table, UnsupportedError
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.lakes import open_lake
 
 import lakebed
 from lakebed import changes
@@ -37,13 +38,6 @@ KINDS: dict[str, dict[str, str]] = {
     "partial": {**KEYED, "merge-engine": "partial-update"},
     "aggregation": {**KEYED, "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
 }
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path_factory.mktemp("warehouse"))
-    made.create_database("db")
-    return made
 
 
 _names = itertools.count()
@@ -201,8 +195,7 @@ STEPS: st.SearchStrategy[tuple[Any, ...]] = st.one_of(
 def test_random_histories(kind: str, steps: list[tuple[Any, ...]], ends: list[tuple[float, float]]) -> None:
     folder = tempfile.mkdtemp()
     try:
-        lake = lakebed.connect(folder)
-        lake.create_database("db")
+        lake = open_lake(folder)
         model = Model(make(lake, kind), kind)
         for step, *given_ in steps:
             if step == "compact":

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from lakebed import CommitConflictError, ExpressionError, Lake, OptionError, Table, UnsupportedError, changes, connect
+from lakebed import CommitConflictError, ExpressionError, Lake, OptionError, Table, UnsupportedError, changes
 from lakebed.operations import rescale as rescale_module
 from lakebed.operations.overwrite import replace_partitions
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    made = connect(tmp_path)
-    made.create_database("db")
-    return made
 
 
 def buckets_of(table: Table) -> dict[str, set[tuple[int, int]]]:

@@ -13,7 +13,7 @@ from tests.metadata.stores import check_tidy, files_below
 from tests.races import workers
 from tests.races.crew import together
 
-from lakebed import Table, connect
+from lakebed import Lake, Table
 from lakebed.format.snapshot import CommitKind
 
 ROUNDS = int(os.environ.get("LAKEBED_RACE_ROUNDS", "2"))
@@ -21,9 +21,7 @@ WRITERS, APPENDS = 8, 25
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Table:
-    lake = connect(tmp_path / "w")
-    lake.create_database("db")
+def table(lake: Lake) -> Table:
     return lake.create_table("db.t", "p INT, id BIGINT", partition_by=["p"])
 
 
@@ -116,9 +114,7 @@ def test_appends_and_changes_of_schema(table: Table) -> None:
     check_tidy(table.path)
 
 
-def test_one_of_many_creates_a_table(tmp_path: Path) -> None:
-    lake = connect(tmp_path / "w")
-    lake.create_database("db")
-    results = together([(workers.create, (str(tmp_path / "w"), number)) for number in range(WRITERS)])
+def test_one_of_many_creates_a_table(lake: Lake) -> None:
+    results = together([(workers.create, (lake.warehouse, number)) for number in range(WRITERS)])
     assert sorted(results) == ["AlreadyExistsError"] * (WRITERS - 1) + ["created"]
     assert lake.table("db.t").schema.comment == str(results.index("created"))

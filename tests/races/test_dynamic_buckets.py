@@ -12,7 +12,7 @@ from tests.races.crew import together
 from tests.races.dynamic_workers import Write
 from tests.rows.keyed.keyed_tables import check_sound
 
-from lakebed import Table, connect
+from lakebed import Lake, Table
 from lakebed.format.snapshot import CommitKind
 
 WRITES = int(os.environ.get("LAKEBED_RACE_WRITES", "4"))
@@ -26,9 +26,7 @@ KINDS: dict[str, dict[str, str]] = {
 
 
 @pytest.fixture
-def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
-    lake = connect(tmp_path / "w")
-    lake.create_database("db")
+def table(request: pytest.FixtureRequest, lake: Lake) -> Table:
     options = {"bucket": "-1", "dynamic-bucket.target-row-num": "7", "num-sorted-run.compaction-trigger": "3"}
     chosen = KINDS[getattr(request, "param", "plain")]
     columns = "p INT, k INT, writer INT, n INT"

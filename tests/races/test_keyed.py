@@ -13,7 +13,7 @@ from tests.races.crew import together
 from tests.races.keyed_workers import Write
 from tests.rows.keyed.keyed_tables import check_no_orphans, check_sound, entries_of
 
-from lakebed import Table, connect
+from lakebed import Lake, Table
 from lakebed.format.snapshot import CommitKind
 
 WRITERS, WRITES = 3, int(os.environ.get("LAKEBED_RACE_WRITES", "8"))
@@ -24,9 +24,7 @@ KINDS: dict[str, dict[str, str]] = {
 
 
 @pytest.fixture(params=KINDS)
-def table(request: pytest.FixtureRequest, tmp_path: Path) -> Table:
-    lake = connect(tmp_path / "w")
-    lake.create_database("db")
+def table(request: pytest.FixtureRequest, lake: Lake) -> Table:
     options = {"bucket": "2", **KINDS[request.param]}
     return lake.create_table("db.t", "k INT, writer INT, n INT", primary_key=["k"], options=options)
 

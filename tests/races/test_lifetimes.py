@@ -9,7 +9,7 @@ import pytest
 from tests.races import lifetime_workers as workers
 from tests.races.crew import Task, together
 
-from lakebed import NotFoundError, connect
+from lakebed import Lake, NotFoundError, connect
 from lakebed.errors import AlreadyExistsError
 
 LIVES = 6 * int(os.environ.get("LAKEBED_RACE_ROUNDS", "2"))
@@ -42,9 +42,7 @@ def test_drops_and_writes(tmp_path: Path, kind: str) -> None:
     assert [path.name for path in Path(warehouse, "db.db").iterdir()] == ["t"], "something is left of earlier lives"
 
 
-def test_a_handle_does_not_outlive_its_table(tmp_path: Path) -> None:
-    lake = connect(tmp_path / "w")
-    lake.create_database("db")
+def test_a_handle_does_not_outlive_its_table(lake: Lake) -> None:
     old = lake.create_table("db.t", "id INT")
     old.write([{"id": 1}])
     lake.drop_table("db.t")
@@ -61,9 +59,7 @@ def test_a_handle_does_not_outlive_its_table(tmp_path: Path) -> None:
     assert new.scan().to_arrow()["id"].to_pylist() == [3]
 
 
-def test_what_is_left_of_a_table_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
-    lake = connect(tmp_path / "w")
-    lake.create_database("db")
+def test_what_is_left_of_a_table_is_not_taken_for_a_new_one(lake: Lake) -> None:
     table = lake.create_table("db.t", "id INT")
     table.write([{"id": 1}])
     for schema in Path(table.path, "schema").iterdir():

@@ -12,15 +12,13 @@ from tests.races import maintenance_workers as workers
 from tests.races.crew import together
 from tests.races.maintenance_workers import rows_of
 
-from lakebed import Table, connect
+from lakebed import Lake, Table
 
 WRITES = 20 * int(os.environ.get("LAKEBED_RACE_ROUNDS", "1"))
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Table:
-    lake = connect(tmp_path / "w")
-    lake.create_database("db")
+def table(lake: Lake) -> Table:
     made = lake.create_table("db.t", "p INT, id BIGINT", partition_by=["p"])
     for number in range(6):
         made.write(pa.table({"p": pa.array([0], pa.int32()), "id": pa.array([-1 - number], pa.int64())}))

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakebed import Lake, Table, connect
+from lakebed import Lake, Table
 from lakebed.errors import LakebedError
 
 COLUMNS = "id BIGINT, s STRING, x DOUBLE, d DECIMAL(20, 2), t TIMESTAMP(9), c TIME(3), b BYTES, p INT"
@@ -38,13 +38,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "keyed": {"primary_key": ["id"], "options": {"bucket": "2", "write-only": "true"}},
     "vectors": {"primary_key": ["id"], "options": {"bucket": "1", "deletion-vectors.enabled": "true"}},
 }
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    made = connect(tmp_path / "warehouse")
-    made.create_database("db")
-    return made
 
 
 def seen(lake: Lake, table: Table) -> list[dict[str, Any]]:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.chain.days import Days, as_dict, new_lake, new_table, partition
+from tests.chain.days import Days, as_dict, new_table, partition
 from tests.metadata.stores import files_below
 
+from lakebed import Lake
 from lakebed.datasource.batch_writer import TableWriter
 from lakebed.errors import LakebedError
 from lakebed.format.types.ddl import to_columns
@@ -17,8 +18,8 @@ from lakebed.spark.write.write_mode import WriteMode
 
 
 @pytest.fixture
-def days(tmp_path: Path) -> Days:
-    made = new_table(new_lake(tmp_path))
+def days(lake: Lake) -> Days:
+    made = new_table(lake)
     made.load(1, {1: "a", 2: "b"})
     made.change(2, {2: "B", 3: "c"})
     made.change(3, {1: None, 4: "d"})

@@ -10,7 +10,7 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 from tests.metadata.stores import files_below
-from tests.spark.test_compact import filled
+from tests.spark.filled_tables import filled
 
 from lakebed.errors import CommitConflictError
 from lakebed.metadata.plan.file_scan import ScanMode, ScanRequest, scan

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.test_docs import ROOT, blocks
+from tests.doc_examples import ROOT, blocks
 
 
 @pytest.mark.parametrize("name", ["spark.md", "streaming.md"])

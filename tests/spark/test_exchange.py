@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from lakebed import Lake
 from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.errors import DataError
 from lakebed.metadata.store import TableStore
@@ -65,13 +66,9 @@ def test_every_bucket_has_one_task(
 
 
 @pytest.fixture(scope="module")
-def bucketed(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    import lakebed
-
-    lake = lakebed.connect(tmp_path_factory.mktemp("lake"))
-    lake.create_database("db")
+def bucketed(module_lake: Lake) -> Any:
     options = {"bucket": "3", "bucket-key": "d"}
-    return lake.create_table("db.t", COLUMNS, partition_by=["p"], options=options)._store.schema()
+    return module_lake.create_table("db.t", COLUMNS, partition_by=["p"], options=options)._store.schema()
 
 
 @pytest.fixture(scope="module")

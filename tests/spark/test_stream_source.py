@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.chain.days import date_of, new_lake, new_table
+from tests.chain.days import date_of, new_table
+from tests.lakes import open_lake
 
 from lakebed import Lake, SchemaError, Table, changes
 
@@ -212,7 +213,7 @@ def test_a_chain_table(tmp_path: Path) -> None:
 
     from pyspark_lakebed import DefaultSource
 
-    days = new_table(new_lake(tmp_path), bucket=2)
+    days = new_table(open_lake(tmp_path), bucket=2)
     days.load(1, {1: "a", 2: "b"})
     days.change(2, {2: "c"})
     for merged, rows in (

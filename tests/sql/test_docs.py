@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.doc_examples import run_console
 from tests.sql.cases import Case, read_steps, run_case
-from tests.test_docs import run_console
 
 import lakebed.spark.session
 from lakebed import Lake

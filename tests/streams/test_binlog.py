@@ -83,13 +83,6 @@ def test_halves_of_an_update_far_apart() -> None:
 # ------------------------------------------------------------------------------------------------------------- a stream
 
 
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path_factory.mktemp("warehouse"))
-    made.create_database("db")
-    return made
-
-
 _names = itertools.count()
 
 
@@ -149,19 +142,21 @@ LIMITS = st.builds(
 
 @given(writes=WRITES, limits=LIMITS)
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
-def test_a_stream_has_the_rows_of_the_batch_read(lake: lakebed.Lake, writes: Any, limits: Limits) -> None:
-    table = make(lake, TINY_FILES)
+def test_a_stream_has_the_rows_of_the_batch_read(module_lake: lakebed.Lake, writes: Any, limits: Limits) -> None:
+    table = make(module_lake, TINY_FILES)
     numbers = itertools.count()
     for write in writes:
         put(table, *((kind, key, f"v{next(numbers)}") for kind, key in write))
     last = table.snapshots()[-1].id
-    expected = Counter(row for number in range(last) for row in batch_read(lake, table, number, number + 1))
-    assert Counter(batch_read(lake, table, 0, last)) == expected, "what is one update does not depend on the interval"
+    expected = Counter(row for number in range(last) for row in batch_read(module_lake, table, number, number + 1))
+    assert Counter(batch_read(module_lake, table, 0, last)) == expected, (
+        "what is one update does not depend on the interval"
+    )
     stream = binlog_of(table)
     assert Counter(itertools.chain(*streamed(stream, Position(1), limits))) == expected
     for number in range(1, last + 1):
         rows = rows_between(stream, Position(number), Position(number + 1))
-        assert Counter(rows) == Counter(batch_read(lake, table, number - 1, number))
+        assert Counter(rows) == Counter(batch_read(module_lake, table, number - 1, number))
 
 
 @pytest.mark.parametrize("producer", ["lookup", "full-compaction"])

@@ -44,13 +44,6 @@ KINDS: dict[str, dict[str, str]] = {
 ONE_BY_ONE = Limits(files=1)
 
 
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path_factory.mktemp("warehouse"))
-    made.create_database("db")
-    return made
-
-
 _names = itertools.count()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.chain_tables import ChainFixture, day, deletes, sorted_rows
+from tests.chain.chain_tables import ChainFixture, day, deletes, sorted_rows
 
 from lakebed import changes
 from lakebed.chain.layout import ChainTable

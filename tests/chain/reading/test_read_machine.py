@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.chain_tables import ChainFixture
+from tests.chain.chain_tables import ChainFixture
 
 DAYS = ("20250129", "20250130", "20250131", "20250201", "20250202")
 REGIONS = ("eu", "us")

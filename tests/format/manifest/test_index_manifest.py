@@ -9,7 +9,7 @@ import fastavro
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.format.manifest.test_manifest import CODECS, RECORD, describe, fields_of, records_of, schema_on_disk, written
+from tests.format.manifest.avro_records import CODECS, RECORD, describe, fields_of, records_of, schema_on_disk, written
 from tests.metadata.entries import blobs, int32s, int64s, texts
 
 from lakebed.errors import CommitConflictError, CorruptError, UnsupportedError

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Mapping
 from typing import Any
 
-import fastavro
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.format.manifest.avro_records import CODECS, RECORD, describe, fields_of, records_of, schema_on_disk, written
 from tests.metadata.entries import (
     adds,
     blobs,
@@ -39,9 +37,6 @@ from lakebed.format.manifest.manifest import (
     encode_manifest_list,
     fold,
 )
-
-CODECS = ["null", "deflate", "snappy", "bzip2", "zstd"]
-RECORD = "org.apache.paimon.avro.generated.record"
 
 # FORMAT 4.2 and 4.3, field by field. "T?" is the union ["null", T] with default null.
 STATS = """
@@ -97,42 +92,6 @@ _FIRST_ROW_ID long?
 _WRITE_COLS array<"string">?
 _WRITE_COLS_SEQUENCES array<"long">?
 """
-
-
-def describe(record: Mapping[str, Any]) -> str:
-    """The fields of an Avro record in the spelling of the tables above."""
-    return "\n" + "".join(f"{field['name']} {_type(field)}\n" for field in record["fields"])
-
-
-def _type(field: Mapping[str, Any]) -> str:
-    kind = field["type"]
-    if isinstance(kind, list):
-        assert kind[0] == "null"
-        assert len(kind) == 2
-        assert "default" in field
-        assert field["default"] is None
-        return _plain(kind[1]) + "?"
-    assert "default" not in field
-    return _plain(kind)
-
-
-def _plain(kind: Any) -> str:
-    if isinstance(kind, str):
-        return kind
-    if kind["type"] == "record":
-        return "record:" + str(kind["name"]).rsplit(".", 1)[-1]
-    if kind["type"] == "array":
-        return f"array<{json.dumps(kind['items'])}>"
-    return f"{kind['type']}:{kind['logicalType']}"
-
-
-def schema_on_disk(data: bytes) -> dict[str, Any]:
-    schema: dict[str, Any] = json.loads(fastavro.reader(io.BytesIO(data)).metadata["avro.schema"])
-    return schema
-
-
-def fields_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {field["name"]: field["type"] for field in record["fields"]}
 
 
 # --------------------------------------------------------------------------------------------- writer schemas
@@ -196,17 +155,6 @@ META = ManifestMeta(
 @given(st.lists(metas, max_size=4), st.sampled_from(CODECS))
 def test_a_list_round_trips(listed: list[ManifestMeta], codec: str) -> None:
     assert decode_manifest_list(encode_manifest_list(listed, codec=codec), where="l") == listed
-
-
-def records_of(data: bytes) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = list(fastavro.reader(io.BytesIO(data)))
-    return found
-
-
-def written(schema: Mapping[str, Any], records: list[dict[str, Any]]) -> bytes:
-    out = io.BytesIO()
-    fastavro.writer(out, schema, records)
-    return out.getvalue()
 
 
 def test_the_version_on_disk_is_2() -> None:

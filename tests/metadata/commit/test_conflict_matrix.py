@@ -14,7 +14,7 @@ import pytest
 from tests.metadata.entries import entries, entry
 from tests.metadata.stores import Interrupted, check_tidy, files_below, open_store
 
-from lakebed import Lake, Table, connect
+from lakebed import Lake, Table
 from lakebed.errors import CommitConflictError
 from lakebed.format.binary_row import encode_row
 from lakebed.format.manifest.manifest import as_deletes
@@ -110,10 +110,8 @@ def effect(action: str, rows: Rows, p: int, tag: int) -> Rows:
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Table:
+def table(lake: Lake) -> Table:
     """Partitions 1 and 2 with two files of two rows each."""
-    lake = connect(tmp_path / "w")
-    lake.create_database("db")
     made = lake.create_table("db.t", "p INT, id BIGINT", partition_by=["p"])
     for half in (0, 2):
         rows = [(p, 10 * p + half + i) for p in (1, 2) for i in (0, 1)]

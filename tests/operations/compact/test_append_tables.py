@@ -21,13 +21,6 @@ from lakebed.metadata.plan.small_files import SmallFilePolicy, pick_small_files
 from lakebed.operations.compact import compact_append
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path)
-    made.create_database("db")
-    return made
-
-
 def rows(scan: Any) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in scan.to_arrow().to_pylist()]
 

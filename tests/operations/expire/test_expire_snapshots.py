@@ -7,19 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.metadata.entries import adds
 from tests.metadata.needed_files import files_on_disk, needed_files
 from tests.metadata.stores import Failing, Interrupted, Logged, commit_files, new_store, open_store, write_snapshot
+from tests.operations.expire.small_histories import add, change, names_on_disk
 
 from lakebed.errors import LakebedError, OptionError, StorageError
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
-from lakebed.format.manifest.manifest import ADD, DELETE, NO_ENTRIES, as_deletes
-from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.metadata.commit.commit import Change, Commit, commit
+from lakebed.format.manifest.manifest import ADD, DELETE, NO_ENTRIES
+from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.consumers import reset_consumer
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import create_tag
@@ -40,27 +39,6 @@ FUTURE = 2**50
 @pytest.fixture
 def store(tmp_path: Path) -> TableStore:
     return new_store(tmp_path / "t", options={"snapshot.num-retained.min": "1", "write-only": "true"})
-
-
-def change(store: TableStore, kind: CommitKind, new: pa.Table, old: pa.Table | None = None, **more: Any) -> Snapshot:
-    """A commit that adds and deletes files; the files are there, with the size that their entries say."""
-    for row in new.to_pylist():
-        for name in [row["file_name"], *row["extra_files"]]:
-            path = Path(store.paths.bucket("", row["bucket"]), name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(b"x" * (row["file_size"] if name == row["file_name"] else 7))
-    both = new if old is None else pa.concat_tables([as_deletes(old), new])
-    made = commit(store, Commit(kind=kind, plan=lambda _: Change(entries=both, **more), allow_empty=True))
-    assert made is not None
-    return made
-
-
-def add(store: TableStore, *names: str) -> Snapshot:
-    return change(store, CommitKind.APPEND, adds(*names))
-
-
-def names_on_disk(store: TableStore) -> set[str]:
-    return {Path(path).name for path in files_on_disk(store) if "/bucket-" in path}
 
 
 def expire(store: TableStore, keep: int, **more: Any) -> Any:

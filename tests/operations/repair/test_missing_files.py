@@ -8,14 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakebed import Lake, LakebedError, Table, connect
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    made = connect(tmp_path)
-    made.create_database("db")
-    return made
+from lakebed import Lake, LakebedError, Table
 
 
 def rows(*ids: int) -> pa.Table:

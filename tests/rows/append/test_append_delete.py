@@ -18,14 +18,6 @@ from lakebed.errors import CommitConflictError, CorruptError, ExpressionError
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.plan.file_scan import live_entries
 
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path_factory.mktemp("warehouse"))
-    made.create_database("db")
-    return made
-
-
 _COUNTER = iter(range(10**9))
 
 
@@ -119,9 +111,9 @@ def test_rows_for_which_the_condition_is_unknown_stay(lake: lakebed.Lake) -> Non
     st.sampled_from(["id < 2", "p = 'a'", "p IS NULL", "id = 1 OR p = 'b'", "NOT (p = 'a')", "id + 1 > 3", "id >= 0"]),
 )
 def test_what_is_left_are_the_other_rows(
-    lake: lakebed.Lake, writes: list[list[tuple[int, str | None]]], where: str
+    module_lake: lakebed.Lake, writes: list[list[tuple[int, str | None]]], where: str
 ) -> None:
-    table = create(lake, "id INT, p STRING", partition_by=["p"])
+    table = create(module_lake, "id INT, p STRING", partition_by=["p"])
     for rows in writes:
         columns = {"id": pa.array([r[0] for r in rows], pa.int32()), "p": pa.array([r[1] for r in rows], pa.string())}
         table.write(pa.table(columns))

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.rows.test_conform import tables
+from tests.rows.random_tables import tables
 
 import lakebed
 from lakebed.errors import DataError
@@ -25,14 +25,6 @@ from lakebed.format.file_stats import column_modes, decode_stats
 from lakebed.format.types.data_types import Atomic, Field, nullable, to_arrow
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.options import StatsMode, TableOptions
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path_factory.mktemp("warehouse"))
-    made.create_database("db")
-    return made
-
 
 _COUNTER = iter(range(10**9))
 
@@ -402,7 +394,7 @@ def _expected(column: pa.ChunkedArray, field: Field, mode: StatsMode) -> tuple[A
     st.booleans(),
 )
 def test_statistics_are_those_of_the_rows(
-    lake: lakebed.Lake, case: tuple[tuple[Field, ...], pa.Table], mode: str, first: str, dense: bool
+    module_lake: lakebed.Lake, case: tuple[tuple[Field, ...], pa.Table], mode: str, first: str, dense: bool
 ) -> None:
     fields, rows = case
     options = {
@@ -410,7 +402,7 @@ def test_statistics_are_those_of_the_rows(
         "fields.c0.stats-mode": first,
         "metadata.stats-dense-store": str(dense).lower(),
     }
-    table = create(lake, fields, options=options)
+    table = create(module_lake, fields, options=options)
     table.write(rows)
     check_stats(table, rows)
 

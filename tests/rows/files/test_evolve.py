@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.rows.test_conform import plain, tables
+from tests.rows.random_tables import plain, tables
 
 from lakebed.errors import CorruptError, UnsupportedError
 from lakebed.format.schema.evolution import (

@@ -15,25 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.rows.test_conform import plain, tables
+from tests.rows.files.deletions import delete_positions
+from tests.rows.random_tables import plain, tables
 
 import lakebed
 from lakebed import changes
 from lakebed.errors import CorruptError, NotFoundError, UnsupportedError
-from lakebed.format.deletion_vector import VectorRange, write_deletion_vectors
-from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
-from lakebed.format.manifest.manifest import ADD
 from lakebed.format.types.data_types import Field
-from lakebed.metadata.commit.commit import Change, append, commit
 from lakebed.metadata.plan.file_scan import live_entries
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path_factory.mktemp("warehouse"))
-    made.create_database("db")
-    return made
-
 
 _COUNTER = iter(range(10**9))
 
@@ -51,33 +40,14 @@ def ids(table: lakebed.Table, where: str | None = None, **more: Any) -> list[int
     return sorted(found)
 
 
-def delete_positions(table: lakebed.Table, positions: dict[str, list[int]], name: str = "index-by-hand-0") -> None:
-    """Deletion vectors for data files by name, written and committed by hand."""
-    data, ranges = write_deletion_vectors(positions)
-    store = table._store
-    store.storage.write(store.paths.index(name), data)
-    (partition,) = {e["partition"] for e in live_entries(store, table.latest_snapshot()).to_pylist()}
-    entry = IndexEntry(
-        kind=ADD,
-        partition=partition,
-        bucket=0,
-        index_type=DELETION_VECTORS,
-        file_name=name,
-        file_size=len(data),
-        row_count=len(ranges),
-        vectors=tuple(VectorRange(r.file_name, r.offset, r.length, r.cardinality) for r in ranges),
-    )
-    assert commit(store, append(Change(index=(entry,)))) is not None
-
-
 # ------------------------------------------------------------------------------------------------- columns and rows
 
 
 @settings(max_examples=40, deadline=None)
 @given(tables())
-def test_what_was_written_is_read(lake: lakebed.Lake, case: tuple[tuple[Field, ...], pa.Table]) -> None:
+def test_what_was_written_is_read(module_lake: lakebed.Lake, case: tuple[tuple[Field, ...], pa.Table]) -> None:
     fields, rows = case
-    table = create(lake, fields)
+    table = create(module_lake, fields)
     table.write(rows)
     read = table.scan().to_arrow()
     assert read.schema == table.arrow_schema
@@ -153,9 +123,11 @@ def test_batches_are_the_rows_of_to_arrow(people: lakebed.Table, where: str | No
     st.sampled_from(["f > 5", "f >= 3", "f = 3", "f != 3", "f < 5", "f = 0", "f = double('NaN')", "f IN (3, 5)",
                      "f NOT IN (3, 5)", "NOT (f <= 3)", "f <=> 3", "f IS NULL", "id > 0 AND f > 5", "id = 0 OR f != 3"]),
 )  # fmt: skip
-def test_nan_is_found_whatever_the_footers_say(lake: lakebed.Lake, values: list[float | None], where: str) -> None:
+def test_nan_is_found_whatever_the_footers_say(
+    module_lake: lakebed.Lake, values: list[float | None], where: str
+) -> None:
     """Statistics of Parquet row groups leave NaN out; Spark says it is greater than every other number."""
-    table = create(lake, "id INT, f DOUBLE, s ROW<f DOUBLE>")
+    table = create(module_lake, "id INT, f DOUBLE, s ROW<f DOUBLE>")
     rows = {
         "id": pa.array(range(len(values)), pa.int32()),
         "f": pa.array(values, pa.float64()),

@@ -86,13 +86,6 @@ def test_which_compactions_make_one() -> None:
 # ------------------------------------------------------------------------------------------------------------- files
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path / "warehouse")
-    made.create_database("db")
-    return made
-
-
 def changelog_entries(table: lakebed.Table) -> list[dict[str, Any]]:
     store = table._store
     snapshot = store.snapshots.latest()

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.lakes import open_lake
 from tests.metadata.stores import files_below
 from tests.rows.keyed.keyed_tables import (
     VECTORS,
@@ -41,13 +42,6 @@ from lakebed.rows.keyed.keyed_read import KeyedReader
 
 DEDUPLICATE: dict[str, str] = {}
 AGGREGATION = {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path_factory.mktemp("warehouse"))
-    made.create_database("db")
-    return made
 
 
 def names(table: lakebed.Table) -> set[str]:
@@ -383,8 +377,7 @@ STEPS = st.lists(
 @given(steps=STEPS)
 def test_after_every_step_all_adds_up(options: dict[str, str], steps: list[tuple[str, Any]]) -> None:
     folder = tempfile.mkdtemp(prefix="lakebed-compact-")
-    lake = lakebed.connect(folder)
-    lake.create_database("db")
+    lake = open_lake(folder)
     table = keyed(lake, options={**options, "num-sorted-run.compaction-trigger": "3", "num-levels": "6"})
     model: dict[int, int | None] = {0: 0, 5: 0, 9: 0}
     put(table, model)

@@ -23,7 +23,7 @@ from tests.rows.keyed.keyed_tables import (
     stored,
     typed,
 )
-from tests.rows.keyed.test_keyed_read import Reads
+from tests.rows.keyed.parquet_reads import Reads
 
 import lakebed
 from lakebed.format.row_kind import KIND_COLUMN
@@ -33,13 +33,6 @@ from lakebed.rows.keyed.keyed_merge import Piece
 from lakebed.rows.keyed.keyed_read import KeyedReader
 
 WIDE = "k INT, v INT, w STRING"
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path_factory.mktemp("warehouse"))
-    made.create_database("db")
-    return made
 
 
 @pytest.fixture
@@ -112,9 +105,9 @@ VERSIONS = st.lists(
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(commits=VERSIONS)
 def test_the_newest_row_of_a_key_wins(
-    lake: lakebed.Lake, options: dict[str, str], commits: list[list[tuple[int, int | None, str]]]
+    module_lake: lakebed.Lake, options: dict[str, str], commits: list[list[tuple[int, int | None, str]]]
 ) -> None:
-    table = keyed(lake, options=options)
+    table = keyed(module_lake, options=options)
     versions: dict[int, list[tuple[Any, ...]]] = {}
     number = 0
     for rows in commits:

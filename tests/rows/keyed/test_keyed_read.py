@@ -25,44 +25,18 @@ from tests.rows.keyed.keyed_tables import (
     reader_of,
     typed,
 )
+from tests.rows.keyed.parquet_reads import Reads
 
 import lakebed
 from lakebed import changes
 from lakebed.metadata.plan import next_sequences as sequences
 from lakebed.operations import write as write_operation
-from lakebed.rows.files import parquet
 from lakebed.rows.files.file_reader import FileReader
-from lakebed.rows.keyed import keyed_merge, keyed_read
+from lakebed.rows.keyed import keyed_read
 from lakebed.rows.keyed.keyed_merge import Merger
 from lakebed.rows.where import parse_where
 
 SHORT = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path_factory.mktemp("warehouse"))
-    made.create_database("db")
-    return made
-
-
-class Reads:
-    """What is read from Parquet files: the names of the file, the columns and the rows that came."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.log: list[tuple[str, tuple[str, ...], int]] = []
-        original = parquet.read_parquet
-
-        def spy(storage: Any, paths: list[str], schema: Any, columns: list[str], rows: Any = None) -> pa.Table:
-            table = original(storage, paths, schema, columns, rows)
-            self.log += [(path.rsplit("/", 1)[-1], tuple(columns), len(table)) for path in paths]
-            return table
-
-        monkeypatch.setattr(keyed_merge, "read_parquet", spy)
-        monkeypatch.setattr("lakebed.rows.files.file_reader.read_parquet", spy)
-
-    def columns(self, file_name: str) -> set[str]:
-        return {column for name, columns, _ in self.log if name == file_name for column in columns}
 
 
 @pytest.fixture
@@ -180,9 +154,9 @@ def test_key_conditions_leave_out_files_and_rows_before_the_merge(lake: lakebed.
 
 @SHORT
 @given(data=st.data())
-def test_filters_give_what_filtering_afterwards_gives(lake: lakebed.Lake, data: st.DataObject) -> None:
+def test_filters_give_what_filtering_afterwards_gives(module_lake: lakebed.Lake, data: st.DataObject) -> None:
     options = data.draw(st.sampled_from([{}, {"merge-engine": "partial-update"}, {"sequence.field": "v"}]))
-    table = keyed(lake, options=options)
+    table = keyed(module_lake, options=options)
     model = fill(table, data)
     low, high = data.draw(st.integers(-1, 9)), data.draw(st.integers(-1, 9))
     for where, keep in (
@@ -249,8 +223,10 @@ ENGINES: list[dict[str, str]] = [
 @pytest.mark.parametrize("options", ENGINES, ids=str)
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_pieces_give_the_same_as_the_whole(lake: lakebed.Lake, options: dict[str, str], data: st.DataObject) -> None:
-    table = keyed(lake, options=options)
+def test_pieces_give_the_same_as_the_whole(
+    module_lake: lakebed.Lake, options: dict[str, str], data: st.DataObject
+) -> None:
+    table = keyed(module_lake, options=options)
     fill(table, data)
     if "merge-engine" not in options:
         put(table, dict.fromkeys(data.draw(st.sets(st.integers(0, 8), min_size=1)), 0), "-D")

@@ -39,13 +39,6 @@ KINDS = ("+I", "-U", "+U", "-D")
 QUICK = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path_factory.mktemp("warehouse"))
-    made.create_database("db")
-    return made
-
-
 def read_back(table: lakebed.Table) -> list[Row]:
     """All rows of all live files: their columns, number and kind."""
     return [row for entry in files_of(table) for row in stored(entry).to_pylist()]
@@ -75,10 +68,12 @@ VALUES = st.none() | st.integers(-9, 9)
 @pytest.mark.parametrize("kind", KEYS)
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_entries_tell_exactly_what_is_in_the_files(lake: lakebed.Lake, kind: str, data: st.DataObject) -> None:
+def test_entries_tell_exactly_what_is_in_the_files(module_lake: lakebed.Lake, kind: str, data: st.DataObject) -> None:
     """Three commits of random rows and kinds, checked against the rows of the files."""
     options = {"bucket": "2", "metadata.stats-mode": "full"}
-    table = keyed(lake, f"p STRING, k {kind}, n INT, v INT", key=["p", "k", "n"], partition_by=["p"], options=options)
+    table = keyed(
+        module_lake, f"p STRING, k {kind}, n INT, v INT", key=["p", "k", "n"], partition_by=["p"], options=options
+    )
     row = st.fixed_dictionaries(
         {"p": st.sampled_from("ab"), "k": st.sampled_from(KEYS[kind]), "n": st.integers(0, 1), "v": VALUES}
     )
@@ -422,8 +417,10 @@ def changelog_of(table: lakebed.Table, snapshot: Snapshot) -> list[Row]:
         max_size=2,
     )
 )
-def test_changelogs_hold_every_row_that_came(lake: lakebed.Lake, commits: list[list[tuple[int, int, str]]]) -> None:
-    table = keyed(lake, options={**CHANGELOG, "bucket": "2"})
+def test_changelogs_hold_every_row_that_came(
+    module_lake: lakebed.Lake, commits: list[list[tuple[int, int, str]]]
+) -> None:
+    table = keyed(module_lake, options={**CHANGELOG, "bucket": "2"})
     for rows in commits:
         kinds = [kind for _, _, kind in rows]
         made = table.write(typed(table, [{"k": k, "v": v} for k, v, _ in rows], kinds), row_kind="op")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -75,10 +74,8 @@ ENGINES: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("options", ENGINES.values(), ids=ENGINES)
 @pytest.mark.parametrize("key", ["a INT", "a STRING", "a INT, b STRING"])
 def test_rows_are_those_of_the_ordinary_merge(
-    tmp_path: Path, options: dict[str, str], key: str, monkeypatch: pytest.MonkeyPatch
+    lake: lakebed.Lake, options: dict[str, str], key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lake = lakebed.connect(tmp_path)
-    lake.create_database("db")
     names = [part.split()[0] for part in key.split(", ")]
     table = lake.create_table(
         "db.t", f"{key}, s INT, v STRING", primary_key=names, options={"bucket": "1", "write-only": "true", **options}

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.lakes import open_lake
+
 import lakebed
 
 OPTIONS: Mapping[str, str] = {
@@ -31,9 +33,7 @@ class ChainFixture:
         key: Sequence[str] = ("k",),
         options: Mapping[str, str] | None = None,
     ) -> None:
-        self.lake = lakebed.connect(root)
-        if "db" not in self.lake.databases():
-            self.lake.create_database("db")
+        self.lake = open_lake(root)
         self.main = self.lake.create_table(
             "db.t",
             columns,

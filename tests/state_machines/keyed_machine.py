@@ -12,10 +12,9 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pyarrow as pa
-import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.lakes import open_lake
 
 import lakebed
 from lakebed import changes
@@ -72,8 +71,7 @@ class KeyedTable(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.mkdtemp(prefix="lakebed-keyed-")
-        lake = lakebed.connect(self.folder)
-        lake.create_database("db")
+        lake = open_lake(self.folder)
         self.table = lake.create_table(
             "db.t",
             "p STRING, k INT, v INT, w INT",
@@ -264,13 +262,3 @@ MACHINES = [
     Aggregation,
     BySequenceField,
 ]
-
-
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.__name__)
-def test_keyed_table(machine: type[KeyedTable]) -> None:
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=6, stateful_step_count=10, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
-    )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.metadata.stores import Interrupted, check_tidy
+from tests.refusals import fingerprint, refused
 from tests.rows.keyed.keyed_tables import (
     VECTORS,
     check_no_orphans,
@@ -24,7 +25,6 @@ from tests.rows.keyed.keyed_tables import (
     put,
     typed,
 )
-from tests.test_bad_input import fingerprint, refused
 
 import lakebed
 from lakebed import changes

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.lakes import open_lake
 from tests.metadata.entries import names_of
 from tests.metadata.stores import check_tidy, files_below, open_store, referenced, snapshots_on_disk
 
@@ -32,8 +33,7 @@ Row = tuple[int, int, int]
 
 
 def new_table(folder: str | Path, kind: str, options: dict[str, str] | None = None) -> lakebed.Table:
-    lake = lakebed.connect(folder)
-    lake.create_database("db")
+    lake = open_lake(folder)
     keys, own = KINDS[kind]
     columns = "p INT, id INT, v INT"
     made = lake.create_table("db.t", columns, partition_by=["p"], primary_key=keys, options={**own, **(options or {})})

@@ -3,13 +3,12 @@
 After each step the latest rows of every branch, its snapshots, tags and consumers are what the model says, and every
 refusal was one that the model expects. At the end every snapshot and every tag of every branch still reads as it did when
 it was made, :meth:`verify` finds nothing wrong, and after orphan removal the files on disk are exactly those that somebody
-needs. ``LAKEBED_HISTORIES=20`` (as ``make soak`` has it) tries twenty times as many histories.
+needs.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -25,16 +23,15 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
-from tests.maintenance_model import Branch, Column, Row, Rows, Schema, Version
+from tests.lakes import open_lake
 from tests.metadata.needed_files import files_on_disk, needed_files
+from tests.state_machines.maintenance_model import Branch, Column, Row, Rows, Schema, Version
 
 import lakebed
 from lakebed import changes
 from lakebed.errors import AlreadyExistsError, NotFoundError, SchemaError, UnsupportedError
 
-ROUNDS = int(os.environ.get("LAKEBED_HISTORIES", "1"))
 FUTURE = dt.datetime(2100, 1, 1, tzinfo=dt.UTC)
 PAST = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
 PARTITIONS = st.sampled_from(["a", "b", None])
@@ -54,8 +51,7 @@ class Maintenance(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.mkdtemp(prefix="lakebed-maintenance-")
-        lake = lakebed.connect(self.folder)
-        lake.create_database("db")
+        lake = open_lake(self.folder)
         lake.create_table(
             "db.t", "p STRING, k INT, v INT", partition_by=["p"], primary_key=self.primary_key, options=self.options
         )
@@ -568,17 +564,3 @@ class VectorMaintenance(KeyedMaintenance):
 
     options: ClassVar[dict[str, str]] = {"bucket": "1", "deletion-vectors.enabled": "true"}
     hides_level_0 = True
-
-
-@pytest.mark.parametrize("machine", [Maintenance, KeyedMaintenance, VectorMaintenance])
-def test_all_operations_against_the_model(machine: type[Maintenance]) -> None:
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=10 * ROUNDS,
-            stateful_step_count=30,
-            deadline=None,
-            derandomize=ROUNDS == 1,  # the same histories every time; `make soak` makes others
-            suppress_health_check=list(HealthCheck),
-        ),
-    )

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.dynamic_tables import buckets_of, check_index, dynamic, rows, shown
 from tests.rows.keyed.keyed_tables import index_of
+from tests.tables.dynamic_tables import buckets_of, check_index, dynamic, rows, shown
 
 import lakebed
 from lakebed import Lake, Table, connect
@@ -330,11 +330,9 @@ def test_system_tables(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_random_life(tmp_path: Path, seed: int) -> None:
+def test_a_random_life(lake: lakebed.Lake, seed: int) -> None:
     """Random writes, deletes, overwrites, compactions and restarts with other settings, against a plain dict."""
     dice = random.Random(seed)
-    lake = connect(tmp_path / "w")
-    lake.create_database("db")
     extra = ENGINES[dice.choice(["plain", "vectors", "compacting"])]
     table = dynamic(lake, extra, target=dice.choice([1, 3, 7]))
     model: dict[tuple[int, int], str] = {}
@@ -366,7 +364,7 @@ def test_a_random_life(tmp_path: Path, seed: int) -> None:
                     lakebed.changes.SetOption("dynamic-bucket.target-row-num", str(dice.choice([2, 5, 9]))),
                     lakebed.changes.SetOption("dynamic-bucket.assigner-parallelism", str(dice.choice([1, 2, 3]))),
                 )
-                table = connect(tmp_path / "w").table("db.t")
+                table = connect(lake.warehouse).table("db.t")
         found = buckets_of(table)
         assert all(places.get(key, bucket) == bucket for key, bucket in found.items()), "a key changed its bucket"
         places |= found

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.refusals import refused
 from tests.rows.keyed.keyed_tables import VECTORS, compact_with, current, files_of, keyed, only, pairs, put, typed
-from tests.test_bad_input import refused
 
 import lakebed
 from lakebed import changes
@@ -353,10 +353,8 @@ def test_a_damaged_index_file_is_named(lake: lakebed.Lake) -> None:
     ],
 )
 def test_an_alter_that_would_make_the_table_unreadable_is_refused(
-    tmp_path: Path, change: changes.SetOption, words: str
+    lake: lakebed.Lake, change: changes.SetOption, words: str
 ) -> None:
-    lake = lakebed.connect(tmp_path)
-    lake.create_database("db")
     options = {"bucket": 1, "merge-engine": "aggregation"}
     table = lake.create_table("db.t", "k INT, v INT", primary_key=["k"], options=options)
     with pytest.raises(lakebed.LakebedError, match=words):
@@ -374,9 +372,9 @@ def test_an_alter_that_would_make_the_table_unreadable_is_refused(
         ({"num-sorted-run.compaction-trigger": 0}, "at least 1"),
     ],
 )
-def test_options_that_cannot_work_are_refused_at_create(tmp_path: Path, options: dict[str, object], words: str) -> None:
-    lake = lakebed.connect(tmp_path)
-    lake.create_database("db")
+def test_options_that_cannot_work_are_refused_at_create(
+    lake: lakebed.Lake, options: dict[str, object], words: str
+) -> None:
     with pytest.raises(lakebed.OptionError, match=words):
         lake.create_table("db.t", "k INT, v INT", primary_key=["k"], options={"bucket": 1, **options})
     assert lake.tables("db") == []

@@ -13,13 +13,6 @@ from lakebed import changes
 from lakebed.errors import NotFoundError, OptionError, SchemaError
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> lakebed.Lake:
-    made = lakebed.connect(tmp_path)
-    made.create_database("db")
-    return made
-
-
 def branched(lake: lakebed.Lake, *, primary_key: tuple[str, ...] = (), options: dict[str, Any] | None = None) -> Any:
     """A table with an empty branch `dev`."""
     table = lake.create_table(

@@ -24,7 +24,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.rows.files.test_file_reader import delete_positions
+from tests.lakes import open_lake
+from tests.refusals import fingerprint, refused
+from tests.rows.files.deletions import delete_positions
 
 import lakebed
 from lakebed import changes
@@ -50,27 +52,9 @@ def typed(rows: list[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
 
 
-def fingerprint(folder: str | Path) -> dict[str, bytes]:
-    """Every file below a folder, hidden ones too, and its content."""
-    root = Path(folder)
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-
-def refused(folder: str | Path, act: Callable[[], Any], error: type[LakebedError], *words: str) -> None:
-    """The act fails with exactly this error and these words, and changes no file below the folder."""
-    before = fingerprint(folder)
-    with pytest.raises(LakebedError) as caught:
-        act()
-    assert type(caught.value) is error, caught.value
-    for word in words:
-        assert word in str(caught.value)
-    assert fingerprint(folder) == before
-
-
 def make(folder: Path) -> lakebed.Table:
     """A table of two snapshots, an index manifest not among its files."""
-    lake = lakebed.connect(folder)
-    lake.create_database("db")
+    lake = open_lake(folder)
     table = lake.create_table("db.t", SCHEMA, partition_by=["p"])
     table.write(typed(ROWS))
     table.write(typed([ROWS[0] | {"id": 3}]))
@@ -84,10 +68,10 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def lake(template: Path, tmp_path: Path) -> lakebed.Lake:
+@pytest.fixture(autouse=True)
+def _same_files(lake: lakebed.Lake, template: Path) -> None:
     """The same table in a folder that nobody has read from, so that nothing of it is in a cache."""
-    return lakebed.connect(shutil.copytree(template, tmp_path / "warehouse"))
+    shutil.copytree(template, lake.warehouse, dirs_exist_ok=True)
 
 
 @pytest.fixture
@@ -376,10 +360,8 @@ def test_manifests_of_other_versions(lake: lakebed.Lake, what: str, version: int
 
 
 @pytest.mark.parametrize("damage", ["missing", "newer", *DAMAGES])
-def test_damaged_index_manifests_are_named(tmp_path: Path, damage: str) -> None:
-    lake = lakebed.connect(tmp_path)
-    lake.create_database("db")
-    table = lake.create_table("db.t", "id INT", options={"deletion-vectors.enabled": "true"})
+def test_damaged_index_manifests_are_named(lake: lakebed.Lake, damage: str) -> None:
+    table = lake.create_table("db.u", "id INT", options={"deletion-vectors.enabled": "true"})
     table.write([{"id": 1}, {"id": 2}])
     (data_file,) = (Path(table.path) / "bucket-0").iterdir()
     delete_positions(table, {data_file.name: [0]})

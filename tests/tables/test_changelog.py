@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pytest
+from tests.lakes import open_lake
 
 import lakebed
 from lakebed.format.snapshot import CommitKind
@@ -52,8 +53,7 @@ DELETES: Final = (
 
 
 def new_table(path: Path, options: Mapping[str, str], columns: str = COLUMNS, **more: Any) -> lakebed.Table:
-    lake = lakebed.connect(str(path))
-    lake.create_database("db")
+    lake = open_lake(str(path))
     small = {"bucket": "1", "num-sorted-run.compaction-trigger": "4"}
     return lake.create_table("db.t", columns, primary_key=["k"], options={**small, **options}, **more)
 
@@ -234,8 +234,7 @@ def test_an_overwrite_gives_none(producer: str, tmp_path: Path) -> None:
 
 def test_a_full_compaction_every_so_many_commits(tmp_path: Path) -> None:
     """It takes in the partitions of all the commits since the last one."""
-    lake = lakebed.connect(str(tmp_path))
-    lake.create_database("db")
+    lake = open_lake(str(tmp_path))
     options = {"bucket": "1", "full-compaction.delta-commits": "3"}
     table = lake.create_table("db.t", "p INT, k INT", partition_by=["p"], primary_key=["p", "k"], options=options)
     for number in range(7):

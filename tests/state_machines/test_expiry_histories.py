@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from tests.lakes import open_lake
 from tests.metadata.needed_files import branches, files_on_disk, needed_files
 
 import lakebed
@@ -51,8 +52,7 @@ class Histories(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.mkdtemp(prefix="lakebed-histories-")
-        lake = lakebed.connect(self.folder)
-        lake.create_database("db")
+        lake = open_lake(self.folder)
         self.table = lake.create_table(
             "db.t",
             "p STRING, k INT, v INT",

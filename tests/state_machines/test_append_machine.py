@@ -17,6 +17,7 @@ import pyarrow as pa
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.lakes import open_lake
 
 import lakebed
 from lakebed import changes
@@ -56,8 +57,7 @@ class AppendTable(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.mkdtemp(prefix="lakebed-machine-")
-        lake = lakebed.connect(self.folder)
-        lake.create_database("db")
+        lake = open_lake(self.folder)
         self.table = lake.create_table("db.t", "p STRING, v TINYINT, s STRING", partition_by=["p"])
         first = (Column(0, "p", "STRING"), Column(1, "v", "TINYINT"), Column(2, "s", "STRING"))
         self.columns: tuple[Column, ...] = first
