@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.chain.days import Days, new_table
 from tests.cli.runner import Lakebed
@@ -18,11 +16,6 @@ def days(lake: Lake) -> Days:
     for day in (2, 3, 4):
         made.change(day, {day: f"d{day}"})
     return made
-
-
-@pytest.fixture
-def cli(tmp_path: Path) -> Lakebed:
-    return Lakebed(str(tmp_path))
 
 
 def test_compact(cli: Lakebed, days: Days) -> None:
