@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.chain_tables import ChainFixture, day
+from tests.chain.chain_tables import ChainFixture, day
 
 import lakebed
 from lakebed import changes
