@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql.types import IntegerType, StringType, StructType
 
 import lakebed
+from lakebed.catalogs.table_name import TableName
 from lakebed.errors import (
     AlreadyExistsError,
     CorruptError,
@@ -21,7 +22,7 @@ from lakebed.errors import (
     StorageError,
     UnsupportedError,
 )
-from lakebed.lake import TableName
+from lakebed.lake import open_any
 
 
 def branch(table: lakebed.Table, name: str) -> None:
@@ -91,7 +92,7 @@ def test_databases_come_and_go(lake: lakebed.Lake) -> None:
 
 def test_a_database_with_tables_is_dropped_only_on_demand(lake: lakebed.Lake) -> None:
     lake.create_table("db.t", "id INT").write([{"id": 1}])
-    with pytest.raises(OptionError, match=r"has 1 table\(s\), 't' among them.*cascade=True"):
+    with pytest.raises(OptionError, match=r"has 1 table, 't' among them.*cascade=True"):
         lake.drop_database("db")
     assert lake.table("db.t").scan().to_arrow().num_rows == 1
     lake.drop_database("db", cascade=True)
@@ -212,7 +213,7 @@ def test_tables_with_odd_names(lake: lakebed.Lake, name: str) -> None:
     opened = lake.table(f"db.{name}")
     assert opened.scan(where="`p=/` = 'v/1'").to_arrow().to_pylist() == [{"c d": 1, "p=/": "v/1"}]
     assert lake.tables("db") == [name]
-    assert lake.table(f"db.{name}$files").scan(["record_count"]).to_arrow().to_pylist() == [{"record_count": 1}]
+    assert lake.system_table(f"db.{name}$files").scan(["record_count"]).to_arrow().to_pylist() == [{"record_count": 1}]
     assert lake.rename_table(f"db.{name}", "db.plain").scan().to_arrow().num_rows == 1
 
 
@@ -246,10 +247,10 @@ def test_system_tables_of_a_branch(lake: lakebed.Lake) -> None:
     table.write([{"id": 1}])
     branch(table, "b")
     lake.table("db.t$branch_b").write([{"id": 2}])
-    assert lake.table("db.t$branch_b$snapshots").scan().to_arrow().num_rows == 2
-    assert lake.table("db.t$snapshots").scan().to_arrow().num_rows == 1
-    assert lake.table("db.t$branch_b$files").scan().to_arrow().num_rows == 2
-    assert repr(lake.table("db.t$snapshots")) == "<SystemTable db.t$snapshots>"
+    assert lake.system_table("db.t$branch_b$snapshots").scan().to_arrow().num_rows == 2
+    assert lake.system_table("db.t$snapshots").scan().to_arrow().num_rows == 1
+    assert lake.system_table("db.t$branch_b$files").scan().to_arrow().num_rows == 2
+    assert repr(lake.system_table("db.t$snapshots")) == "<SystemTable db.t$snapshots>"
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,35 @@ def test_system_tables_of_a_branch(lake: lakebed.Lake) -> None:
 def test_names_that_lead_nowhere(lake: lakebed.Lake, name: str, message: str) -> None:
     lake.create_table("db.t", "id INT")
     with pytest.raises(NotFoundError, match=message):
-        lake.table(name)
+        open_any(lake, name)
+    assert name not in lake
+
+
+def test_a_system_table_by_the_call_for_tables_warns(lake: lakebed.Lake) -> None:
+    lake.create_table("db.t", "id INT").write([{"id": 1}])
+    with pytest.warns(DeprecationWarning, match=r"write system_table\('db\.t\$snapshots'\) instead") as caught:
+        opened: object = lake.table("db.t$snapshots")
+    assert caught[0].filename == __file__
+    assert isinstance(opened, lakebed.SystemTable)
+    assert opened.scan().to_arrow().num_rows == 1
+    with pytest.raises(OptionError, match=r"'db\.t' is a table, not a system table; open it with table\('db\.t'\)"):
+        lake.system_table("db.t")
+
+
+def test_a_lake_is_indexed_by_names(lake: lakebed.Lake) -> None:
+    table = lake.create_table("db.t", "id INT")
+    lake.create_database("other")
+    lake.create_table("other.u", "id INT")
+    branch(table, "b")
+    assert (lake["db.t"].name, lake["db.t$branch_b"].branch_name) == ("db.t", "b")
+    assert [name in lake for name in ("db.t", "db.t$branch_b", "other.u")] == [True, True, True]
+    outside: list[object] = ["db.u", "no.t", "t", "", "db.t$branch_x", "db.t$files", 1, None]
+    assert [name in lake for name in outside] == [False] * len(outside)
+    assert (lake.tables(), list(lake), lake.tables("db")) == (["db.t", "other.u"], ["db.t", "other.u"], ["t"])
+    with pytest.raises(OptionError, match=r"open it with system_table\('db\.t\$files'\)"):
+        lake["db.t$files"]
+    with pytest.raises(NotFoundError, match="unknown table 'u'"):
+        lake["db.u"]
 
 
 @pytest.mark.parametrize("name", ["db.t$files", "db.t$branch_b"])

@@ -20,6 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("format",),
     ("storage",),
     ("metadata",),
+    ("catalogs",),
     ("rows", "buckets"),
     ("engine",),
     ("operations",),

@@ -91,7 +91,7 @@ def table(lake: lakebed.Lake) -> lakebed.Table:
 
 
 def rows_of(lake: lakebed.Lake, name: str, *args: Any, **more: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = lake.table(name).scan(*args, **more).to_arrow().to_pylist()
+    found: list[dict[str, Any]] = lake.system_table(name).scan(*args, **more).to_arrow().to_pylist()
     return found
 
 
@@ -100,7 +100,7 @@ def rows_of(lake: lakebed.Lake, name: str, *args: Any, **more: Any) -> list[dict
 def test_columns_are_paimons(lake: lakebed.Lake, table: lakebed.Table, name: str, filled: bool) -> None:
     if not filled:
         lake.create_table("db.empty", "v INT")
-    found = lake.table(f"db.{'t' if filled else 'empty'}${name}").scan().to_arrow()
+    found = lake.system_table(f"db.{'t' if filled else 'empty'}${name}").scan().to_arrow()
     assert found.column_names == COLUMNS[name]
     for field in found.schema:
         assert field.type == TYPES.get(field.name, field.type), field
@@ -305,11 +305,11 @@ def test_some_columns_and_some_rows(lake: lakebed.Lake, table: lakebed.Table) ->
 
 
 def test_other_forms(lake: lakebed.Lake, table: lakebed.Table) -> None:
-    scan = lake.table("db.t$options").scan()
+    scan = lake.system_table("db.t$options").scan()
     assert isinstance(scan.to_pandas(), pd.DataFrame)
     assert isinstance(scan.to_polars(), pl.DataFrame)
     assert scan.to_polars().to_dicts() == scan.to_arrow().to_pylist()
-    assert lake.table("db.t$options").name == "db.t$options"
+    assert lake.system_table("db.t$options").name == "db.t$options"
 
 
 # ------------------------------------------------------------------------------------------------ primary-key tables
@@ -402,7 +402,7 @@ def test_earlier_versions(lake: lakebed.Lake) -> None:
     table.write(pa.table({"id": [2, 3], "p": ["x", "y"], "n": pa.array([1, 2], pa.int32())}))
 
     def read(name: str, **version: Any) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = lake.table(f"db.versions${name}").scan(**version).to_arrow().to_pylist()
+        found: list[dict[str, Any]] = lake.system_table(f"db.versions${name}").scan(**version).to_arrow().to_pylist()
         return found
 
     assert {row["partition"]: row["record_count"] for row in read("partitions", version=1)} == {"p=x": 1}
@@ -415,7 +415,7 @@ def test_earlier_versions(lake: lakebed.Lake) -> None:
         read("snapshots", version=1)
     with pytest.raises(NotFoundError, match="snapshot 9"):
         read("files", version=9)
-    handle = lake.table("db.versions$files", options={"scan.snapshot-id": "1"})
+    handle = lake.system_table("db.versions$files", options={"scan.snapshot-id": "1"})
     assert len(handle.scan().to_arrow()) == 1
     assert len(handle.scan(version=2).to_arrow()) == 3
-    assert len(lake.table("db.versions$snapshots", options={"scan.snapshot-id": "1"}).scan().to_arrow()) == 2
+    assert len(lake.system_table("db.versions$snapshots", options={"scan.snapshot-id": "1"}).scan().to_arrow()) == 2

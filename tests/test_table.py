@@ -488,3 +488,21 @@ def test_errors_are_all_of_one_tree(lake: lakebed.Lake) -> None:
     for act in (lambda: table.scan(["x"]), lambda: table.write(5), lambda: table.alter("x"), lambda: table.branch("b")):  # type: ignore[arg-type]
         with pytest.raises(LakebedError):
             act()
+
+
+# ----------------------------------------------------------------------------------------------------------- shortcuts
+
+
+def test_shortcuts_of_a_scan(lake: lakebed.Lake) -> None:
+    table = create(lake, "v INT")
+    assert (table.count(), table.head().num_rows, table.head().schema) == (0, 0, table.arrow_schema)
+    for values in ([1, 2], [3, 4], [5]):
+        table.write(pa.table({"v": pa.array(values, pa.int32())}))
+    assert sorted(table.to_arrow()["v"].to_pylist()) == [1, 2, 3, 4, 5]
+    assert sorted(table.to_pandas()["v"]) == sorted(table.to_polars()["v"]) == [1, 2, 3, 4, 5]
+    assert table.count() == 5
+    assert [table.head(limit).num_rows for limit in (0, 1, 3, 5, 9)] == [0, 1, 3, 5, 5]
+    assert set(table.head(3)["v"].to_pylist()) < {1, 2, 3, 4, 5}
+    for limit in (-1, True, "1"):
+        with pytest.raises(OptionError, match="it must be a whole number from 0 on"):
+            table.head(limit)  # type: ignore[arg-type]

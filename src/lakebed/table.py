@@ -53,6 +53,8 @@ from lakebed.table_rules.interface import TableRules
 from lakebed.table_rules.planned_read import ReadVersion
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
     from pyspark.sql import SparkSession
 
 _BRANCH_OPTIONS: Final = (TableOptions.scan_fallback_branch.name, TableOptions.scan_primary_branch.name)
@@ -175,6 +177,42 @@ class Table(History, Maintenance, ChainVerbs):
                 f"table {self.name} is read together with another branch (option {name!r}), which has a history of its "
                 f"own; to read changes open the table with options={{{name!r}: {self.branch_name!r}}}"
             )
+
+    def to_arrow(self) -> pa.Table:
+        """Returns all rows as an Arrow table: ``scan().to_arrow()``."""
+        return self.scan().to_arrow()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns all rows as a pandas frame: ``scan().to_pandas()``."""
+        return self.scan().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Returns all rows as a Polars frame: ``scan().to_polars()``."""
+        return self.scan().to_polars()
+
+    def count(self) -> int:
+        """Returns the number of rows: ``scan().count()``."""
+        return self.scan().count()
+
+    def head(self, limit: int = 10) -> pa.Table:
+        """Returns the first rows as an Arrow table, in no particular order, and reads no more than it needs.
+
+        Args:
+            limit: How many rows at most.
+
+        Example:
+            >>> orders.head(2).num_rows
+            2
+        """
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+            raise OptionError(f"limit is {limit!r}; it must be a whole number from 0 on")
+        batches: list[pa.RecordBatch] = []
+        missing = limit
+        with self.scan().to_batches() as reader:
+            while missing > 0 and (batch := next(reader, None)) is not None:
+                batches.append(batch.slice(0, missing))
+                missing -= len(batches[-1])
+            return pa.Table.from_batches(batches, reader.schema)
 
     def latest_snapshot(self) -> Snapshot | None:
         """The newest snapshot, ``None`` if nothing was committed yet."""

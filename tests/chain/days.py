@@ -41,7 +41,7 @@ class Days:
 
     @property
     def main(self) -> lakebed.Table:
-        return self.lake.table(self.name)  # type: ignore[no-any-return]
+        return self.lake.table(self.name)
 
     @property
     def full(self) -> lakebed.Table:

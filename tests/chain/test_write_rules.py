@@ -254,7 +254,7 @@ def test_deletes_survive_every_compaction_of_the_changes(lake: Lake, options: di
     assert days.view(2) == expected
     days.delta.compact(full=True)
     assert days.view(2) == expected
-    levels = set(days.lake.table("db.t$branch_delta$files").scan(["level"]).to_arrow()["level"].to_pylist())
+    levels = set(days.lake.system_table("db.t$branch_delta$files").scan(["level"]).to_arrow()["level"].to_pylist())
     assert 0 not in levels
     again = days.delta.compact(full=True)
     assert again is None  # nothing is left to do, though deletes are there
@@ -319,5 +319,5 @@ def test_the_full_branch_and_plain_tables_drop_deletes_as_before(days: Days) -> 
     days.load(1, {1: "a", 2: "b"})
     days.full.write(days.rows(1, {2: None}), row_kind="op")
     days.full.compact(full=True)
-    counts = days.lake.table("db.t$branch_snapshot$files").scan().to_arrow()
+    counts = days.lake.system_table("db.t$branch_snapshot$files").scan().to_arrow()
     assert sum(counts["record_count"].to_pylist()) == 1

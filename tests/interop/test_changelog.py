@@ -75,7 +75,7 @@ def latest(warehouse: Path) -> int:
 
 
 def log(warehouse: Path, first: int, last: int, system: str = "audit_log") -> list[Change]:
-    found = lakebed.connect(str(warehouse)).table(f"{TABLE}${system}")
+    found = lakebed.connect(str(warehouse)).system_table(f"{TABLE}${system}")
     rows = found.scan(since=first, until=last, mode="changelog").to_arrow()
     return [tuple(row.values()) for row in rows.to_pylist()]
 
@@ -160,7 +160,7 @@ def test_binlog(kind: str, ours: Ours, java: Oracle, tmp_path: Path) -> None:
     create(ours, tmp_path, kind)
     for rows in steps(deletes=TABLES[kind][1])[:5]:
         take(ours, tmp_path, rows, kind)
-    mine = lakebed.connect(str(tmp_path)).table(f"{TABLE}$binlog").scan(since=0).to_arrow().to_pylist()
+    mine = lakebed.connect(str(tmp_path)).system_table(f"{TABLE}$binlog").scan(since=0).to_arrow().to_pylist()
     assert streamed(java, tmp_path, "binlog") == [tuple(row.values()) for row in mine]
     assert {len(row["k"]) for row in mine} == {1, 2}
 
@@ -178,7 +178,7 @@ def filled(side: Ours | Oracle, warehouse: Path, producer: str) -> list[Change]:
 
 
 def all_changes(warehouse: Path) -> list[Change]:
-    rows = lakebed.connect(str(warehouse)).table(f"{TABLE}$audit_log").scan(since=0).to_arrow()
+    rows = lakebed.connect(str(warehouse)).system_table(f"{TABLE}$audit_log").scan(since=0).to_arrow()
     return [tuple(row.values()) for row in rows.to_pylist()]
 
 
@@ -208,7 +208,7 @@ def test_changelogs_outlive_snapshots(
         there = lakebed.connect(str(tmp_path)).table(TABLE, options=fewer)
         assert isinstance(there, lakebed.Table)
         assert there.expire_snapshots(retain_max=2, retain_min=2, older_than="2999-01-01").changelogs
-    rows = lakebed.connect(str(tmp_path)).table(f"{TABLE}$audit_log").scan(since=last - 4).to_arrow()
+    rows = lakebed.connect(str(tmp_path)).system_table(f"{TABLE}$audit_log").scan(since=last - 4).to_arrow()
     assert Counter(streamed(java, tmp_path, "audit_log", last - 3)) == Counter(
         tuple(r.values()) for r in rows.to_pylist()
     )

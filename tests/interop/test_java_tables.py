@@ -73,7 +73,7 @@ def test_java_keeps_up_our_table(ours: Ours, java: Oracle, tmp_path: Path) -> No
 
 
 def live_paths(warehouse: Path) -> list[str]:
-    files = lakebed.connect(str(warehouse)).table(f"{TABLE}$files").scan().to_arrow()
+    files = lakebed.connect(str(warehouse)).system_table(f"{TABLE}$files").scan().to_arrow()
     root = str(warehouse / ROOT) + "/"
     return [
         str(path).removeprefix("file:").replace("//", "/").removeprefix(root) for path in files["file_path"].to_pylist()

@@ -32,7 +32,7 @@ def opened(warehouse: Path) -> lakebed.Table:
 
 
 def system(warehouse: Path, name: str) -> Any:
-    return lakebed.connect(str(warehouse)).table(f"{TABLE}${name}").scan().to_arrow()
+    return lakebed.connect(str(warehouse)).system_table(f"{TABLE}${name}").scan().to_arrow()
 
 
 def create(maker: Actor, warehouse: Path, fields: Fields, keys: list[str], **options: str) -> None:

@@ -67,7 +67,7 @@ def rows(table: Table) -> pa.Table:
 
 def shown(warehouse: Path) -> dict[str, Any]:
     """Our ``$statistics``."""
-    (row,) = connect(warehouse).table(f"{TABLE}$statistics").scan().to_arrow().to_pylist()
+    (row,) = connect(warehouse).system_table(f"{TABLE}$statistics").scan().to_arrow().to_pylist()
     return dict(row)
 
 

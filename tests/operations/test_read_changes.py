@@ -579,7 +579,7 @@ def test_other_branches_and_system_tables(lake: lakebed.Lake, ten: lakebed.Table
     with pytest.raises(lakebed.UnsupportedError, match="read together with another branch"):
         handle.scan(since=1)
     with pytest.raises(lakebed.UnsupportedError, match="is for table"):
-        lake.table(f"{ten.name}$files", options={"incremental-between": "1,2"})
+        lake.system_table(f"{ten.name}$files", options={"incremental-between": "1,2"})
 
 
 def test_a_changelog_is_read_by_itself(lake: lakebed.Lake) -> None:

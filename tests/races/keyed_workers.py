@@ -43,6 +43,7 @@ def upsert(warehouse: str, writer: int, keys: list[int], count: int) -> tuple[li
         latest = table.latest_snapshot()
         try:
             made = table.write(rows, row_kind="op")
+            assert made is not None
             done.append(Write(0 if latest is None else latest.id, made.id, number, tuple(chosen), deletes))
         except Exception as error:
             failed.append(repr(error))

@@ -61,7 +61,7 @@ def write_to_any_life(warehouse: str, first: int) -> tuple[list[tuple[int, int]]
     while not is_over(warehouse):
         try:
             table = lake.table(TABLE)
-            life = int(table.schema.comment)
+            life = int(table.schema.comment or "")
         except NotFoundError:
             continue
         for _ in range(5):

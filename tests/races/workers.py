@@ -17,6 +17,7 @@ def append(warehouse: str, first: int, count: int) -> tuple[list[int], list[str]
     for number in range(first, first + count):
         try:
             snapshot = table.write(pa.table({"p": [1], "id": [number]}))
+            assert snapshot is not None
             acknowledged.append(snapshot.id)
         except Exception as error:
             failed.append(repr(error))
@@ -27,7 +28,8 @@ def overwrite(warehouse: str, first: int, count: int) -> list[int]:
     """Replace partition 1 by one row, again and again; gives the snapshots acknowledged."""
     table = connect(warehouse).table(TABLE)
     rows = (pa.table({"p": [1], "id": [number]}) for number in range(first, first + count))
-    return [table.overwrite(row, partition={"p": 1}).id for row in rows]
+    made = [table.overwrite(row, partition={"p": 1}) for row in rows]
+    return [snapshot.id for snapshot in made if snapshot is not None]
 
 
 def delete(warehouse: str, first: int, count: int) -> int:

@@ -19,7 +19,7 @@ def test_partitions(client: httpx.Client, warehouse: Path) -> None:
     first, second = page["items"]
     assert first["partition"] == "dt=2025-01-01"
     assert first["values"] == {"dt": "2025-01-01"}
-    known = lakebed.connect(warehouse).table("db.orders$partitions").scan().to_arrow().to_pylist()
+    known = lakebed.connect(warehouse).system_table("db.orders$partitions").scan().to_arrow().to_pylist()
     for shown, real in zip((first, second), known, strict=True):
         assert shown["partition"] == real["partition"]
         assert shown["record_count"] == real["record_count"]
@@ -39,7 +39,7 @@ def test_partition_names_of_nulls_and_odd_types(serve: Serve, tmp_path: Path) ->
     table = lake.create_table("db.t", "id INT, d DATE, s STRING", partition_by=["d", "s"])
     table.write([{"id": 1, "d": dt.date(2025, 1, 31), "s": "x/y"}, {"id": 2, "d": None, "s": " "}])
     found = get(serve(), f"{TABLES}/t/partitions")["items"]
-    known = lake.table("db.t$partitions").scan().to_arrow()["partition"].to_pylist()
+    known = lake.system_table("db.t$partitions").scan().to_arrow()["partition"].to_pylist()
     assert [one["partition"] for one in found] == known
     assert found[0]["values"] == {"d": "2025-01-31", "s": "x/y"}
     assert found[1]["values"] == {"d": None, "s": " "}
@@ -47,7 +47,7 @@ def test_partition_names_of_nulls_and_odd_types(serve: Serve, tmp_path: Path) ->
 
 def test_buckets_and_levels(client: httpx.Client, warehouse: Path) -> None:
     page = get(client, f"{ORDERS}/buckets")
-    files = lakebed.connect(warehouse).table("db.orders$files").scan().to_arrow()
+    files = lakebed.connect(warehouse).system_table("db.orders$files").scan().to_arrow()
     assert page["max_level"] == 5
     assert sum(one["file_count"] for one in page["items"]) == len(files)
     assert sum(one["byte_count"] for one in page["items"]) == pc.sum(files["file_size_in_bytes"]).as_py()
@@ -70,7 +70,7 @@ def test_buckets_and_levels(client: httpx.Client, warehouse: Path) -> None:
 
 def test_files(client: httpx.Client, warehouse: Path) -> None:
     page = get(client, f"{ORDERS}/files")
-    real = lakebed.connect(warehouse).table("db.orders$files").scan().to_arrow().to_pylist()
+    real = lakebed.connect(warehouse).system_table("db.orders$files").scan().to_arrow().to_pylist()
     known = {row["file_path"].rsplit("/", 1)[1]: row for row in real}
     assert {one["file_name"] for one in page["items"]} == set(known)
     for one in page["items"]:

@@ -47,7 +47,8 @@ def test_preview_of_an_earlier_version(client: httpx.Client, warehouse: Path) ->
         assert sorted(row[1] for row in found["rows"]) == [0, 1, 2]
     at = get(client, f"{ORDERS}/rows", timestamp=str(table.snapshot(3).time_millis))
     assert at["snapshot_id"] == 3
-    assert get(client, f"{ORDERS}/rows", timestamp="0 s")["snapshot_id"] == table.latest_snapshot().id
+    assert (latest := table.latest_snapshot()) is not None
+    assert get(client, f"{ORDERS}/rows", timestamp="0 s")["snapshot_id"] == latest.id
     for ago in ("9 d", "9999999 d"):
         refused(client, f"{ORDERS}/rows", 404, timestamp=ago)
     refused(client, f"{ORDERS}/rows", 400, timestamp="lately")

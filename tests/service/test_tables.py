@@ -87,9 +87,10 @@ def test_overview(client: httpx.Client, warehouse: Path) -> None:
     assert [column["type"] for column in found["columns"]] == ["BIGINT NOT NULL", "INT", "STRING NOT NULL"]
     assert (found["bucket"], found["bucket_keys"], found["merge_engine"]) == ("2", ["id"], "deduplicate")
     assert found["latest_snapshot"]["id"] == 10
-    assert found["latest_snapshot"]["commit_identifier"] == str(table.latest_snapshot().commit_identifier)
+    assert (latest := table.latest_snapshot()) is not None
+    assert found["latest_snapshot"]["commit_identifier"] == str(latest.commit_identifier)
     assert (found["snapshot_count"], found["earliest_snapshot_id"]) == (10, 1)
-    assert found["record_count"] == table.latest_snapshot().total_record_count
+    assert found["record_count"] == latest.total_record_count
     plan = table.scan().plan()
     assert (found["file_count"], found["byte_count"]) == (plan.file_count, plan.byte_count)
     assert found["partition_count"] == 2

@@ -41,7 +41,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 def seen(lake: Lake, table: Table) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = lake.table(f"{table.name}$statistics").scan().to_arrow().to_pylist()
+    found: list[dict[str, Any]] = lake.system_table(f"{table.name}$statistics").scan().to_arrow().to_pylist()
     return [{**row, "snapshot_id": None} for row in found]
 
 

@@ -62,7 +62,7 @@ def test_compaction_in_tasks(spark: Any, days: Days) -> None:
     done = days.main.compact_chain(partition(3), spark=spark)
     assert [one.rows for one in done.built] == [len(view)]
     assert as_dict(days.full.scan(where="date = '20250803'").to_arrow()) == view == days.view(3)
-    levels = days.lake.table("db.t$branch_snapshot$files").scan(["level"]).to_arrow()["level"].to_pylist()
+    levels = days.lake.system_table("db.t$branch_snapshot$files").scan(["level"]).to_arrow()["level"].to_pylist()
     assert 0 not in levels
     days.overwrite_changes(2, {9: "i"})
     assert days.stale() == [3]

@@ -80,7 +80,7 @@ def test_system_tables_do_not_ignore_options(lake: Lake, db: str, spark: Any) ->
     """Spark 4.1 and 4.2 give the options of a query to the scan of a system table only, which is too late."""
     lake.sql(f"CREATE TABLE {db}.t AS SELECT 1 AS id")
     jvm = Jvm(spark)
-    proxy = SystemTableProxy(jvm, "t$files", lake.table(f"{db}.t$files"), {})
+    proxy = SystemTableProxy(jvm, "t$files", lake.system_table(f"{db}.t$files"), {})
     nothing, some = (jvm.sql.util.CaseInsensitiveStringMap(jvm.map(given)) for given in ({}, {"scan.snapshot-id": "1"}))
     older = SimpleNamespace(spark=SimpleNamespace(version="4.2.1"))
     proxy._jvm = older  # type: ignore[assignment]

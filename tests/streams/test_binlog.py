@@ -125,7 +125,7 @@ def streamed(stream: TableStream, position: Position, limits: Limits = NO_LIMITS
 
 
 def batch_read(lake: lakebed.Lake, table: lakebed.Table, since: int, until: int) -> list[Row]:
-    rows = lake.table(f"{table.name}$binlog").scan(since=since, until=until).to_arrow().to_pylist()
+    rows = lake.system_table(f"{table.name}$binlog").scan(since=since, until=until).to_arrow().to_pylist()
     return [tuple(_frozen(row.values())) for row in rows]
 
 

@@ -126,7 +126,7 @@ def test_unsupported_types_on_disk(lake: lakebed.Lake, kind: str, stored: Any) -
     path.write_text(json.dumps(raw))
     words = (f"type {kind} is not supported", "schema-0", "'odd'", "Apache Paimon")
     refused(lake.warehouse, lambda: lake.table("db.t"), UnsupportedError, *words)
-    refused(lake.warehouse, lambda: lake.table("db.t$files"), UnsupportedError, *words)
+    refused(lake.warehouse, lambda: lake.system_table("db.t$files"), UnsupportedError, *words)
     assert lake.tables("db") == ["t"]
 
 
@@ -227,7 +227,7 @@ def test_names_nobody_knows(lake: lakebed.Lake, table: lakebed.Table) -> None:
     refused(folder, lambda: lake.rename_table("db.tt", "db.u"), NotFoundError, "unknown table 'tt'")
     refused(folder, lambda: lake.table("db.t$branch_b"), NotFoundError, "no branch 'b'", "its branches: main")
     refused(folder, lambda: table.branch("b"), NotFoundError, "no branch 'b'")
-    refused(folder, lambda: lake.table("db.t$snapshot"), NotFoundError, "did you mean 'snapshots'?")
+    refused(folder, lambda: lake.system_table("db.t$snapshot"), NotFoundError, "did you mean 'snapshots'?")
     refused(folder, lambda: table.snapshot(7), NotFoundError, "snapshot 7", "snapshots 1 to 2 exist")
     refused(folder, lambda: table.scan(version=7), NotFoundError, "snapshot 7", "snapshots 1 to 2 exist")
     refused(folder, lambda: table.scan(tag="v1"), NotFoundError, "no tag 'v1'", "its tags: none")
@@ -271,7 +271,7 @@ def test_damaged_metadata_is_named(lake: lakebed.Lake, what: str, damage: str) -
     victim = first(folder, what)
     victim.write_bytes(DAMAGES[damage](victim.read_bytes()))
     refused(folder, lambda: lake.table("db.t").scan().to_arrow(), CorruptError, victim.name)
-    refused(folder, lambda: lake.table("db.t$files").scan().to_arrow(), CorruptError, victim.name)
+    refused(folder, lambda: lake.system_table("db.t$files").scan().to_arrow(), CorruptError, victim.name)
     refused(folder, lambda: lake.table("db.t").delete("id = 1"), CorruptError, victim.name)
     refused(folder, lambda: lake.table("db.t").truncate(), CorruptError, victim.name)
     if what != "manifest":  # an append does not look into manifests
@@ -388,9 +388,11 @@ def test_hints_full_of_rubbish(lake: lakebed.Lake, table: lakebed.Table, hint: b
         (Path(table.path) / "snapshot" / name).write_bytes(hint)
     opened = lake.table("db.t")
     assert sorted(opened.scan(["id"]).to_arrow()["id"].to_pylist()) == [1, 2, 3]
-    assert opened.latest_snapshot().id == 2
+    assert (latest := opened.latest_snapshot()) is not None
+    assert latest.id == 2
     refused(table.path, lambda: opened.scan(timestamp=5), NotFoundError, "the earliest is of")
-    assert opened.write(GOOD).id == 3
+    assert (made := opened.write(GOOD)) is not None
+    assert made.id == 3
     assert (Path(table.path) / "snapshot/LATEST").read_bytes() == b"3"
 
 
@@ -468,7 +470,7 @@ def test_a_read_only_folder(open_folder: Path) -> None:
     ]
     with nobody_may_write(open_folder):
         assert table.scan().to_arrow().num_rows == 3
-        assert lake.table("db.t$files").scan().to_arrow().num_rows == 3
+        assert lake.system_table("db.t$files").scan().to_arrow().num_rows == 3
         for act in acts:
             refused(open_folder, act, StorageError, "permission denied", str(open_folder))
     assert table.write(GOOD) is not None
@@ -567,7 +569,8 @@ def test_a_full_disk(template: Path, tmp_path: Path) -> None:
                     assert fingerprint(folder) == before
                     failed += 1
             filler.unlink()
-            assert table.scan().to_arrow().num_rows == table.latest_snapshot().total_record_count
+            assert (latest := table.latest_snapshot()) is not None
+            assert table.scan().to_arrow().num_rows == latest.total_record_count
         assert failed >= 5
         assert table.write(noise(50)) is not None
 

@@ -69,6 +69,8 @@ def test_time_travel_takes_the_fallback_of_the_same_moment(lake: lakebed.Lake) -
     dev = lake.table("db.t$branch_dev")
     first = table.write([row("a", 1, "main")])
     late = dev.write([row("c", 1, "dev")])
+    assert first is not None
+    assert late is not None
     table = lake.table("db.t", options={"scan.fallback-branch": "dev"})
     assert rows(table.scan()) == [("a", 1, "main"), ("c", 1, "dev")]
     path = Path(table.path, "branch/branch-dev/snapshot/snapshot-1")
@@ -125,7 +127,7 @@ def test_options_for_one_handle(lake: lakebed.Lake) -> None:
         lake.table("db.t$branch_dev", options={"branch": "other"})
     with pytest.raises(NotFoundError, match="no branch"):
         lake.table("db.t", options={"branch": "other"})
-    assert lake.table("db.t$snapshots", options={"branch": "dev"}).scan().to_arrow().num_rows == 0
+    assert lake.system_table("db.t$snapshots", options={"branch": "dev"}).scan().to_arrow().num_rows == 0
 
 
 def test_a_handle_with_options_alters_only_what_it_is_told_to(lake: lakebed.Lake) -> None:

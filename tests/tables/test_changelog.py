@@ -70,7 +70,7 @@ def put(table: lakebed.Table, rows: list[tuple[Any, ...]], kinds: list[str] | No
 def log_of(table: lakebed.Table, since: int, until: int) -> list[dict[str, Any]]:
     scan = (
         lakebed.connect(str(Path(table.path).parents[1]))
-        .table("db.t$audit_log")
+        .system_table("db.t$audit_log")
         .scan(since=since, until=until, mode="changelog")
     )
     rows: list[dict[str, Any]] = scan.to_arrow().to_pylist()
@@ -249,7 +249,7 @@ def test_binlog_has_an_update_in_one_row(tmp_path: Path) -> None:
     table = new_table(tmp_path, LOOKUP)
     put(table, [(1, 1, "x", [1]), (2, 1, None, None)])
     put(table, [(1, 2, None, []), (2, 1, "x", None), (3, 3, "z", None)], ["+U", "-D", "+I"])
-    binlog = lakebed.connect(str(tmp_path)).table("db.t$binlog")
+    binlog = lakebed.connect(str(tmp_path)).system_table("db.t$binlog")
     assert binlog.scan(since=2).to_arrow().to_pylist() == [
         {"rowkind": "+U", "k": [1, 1], "a": [1, 2], "b": ["x", None], "c": [[1], []]},
         {"rowkind": "-D", "k": [2], "a": [1], "b": [None], "c": [None]},
@@ -266,7 +266,13 @@ def test_binlog_leaves_apart_what_is_no_update(tmp_path: Path) -> None:
     """What came in is as it came: a -U without its +U, and two of different keys."""
     table = new_table(tmp_path, {"changelog-producer": "input"})
     put(table, [(1, 1, "x", None), (2, 2, "x", None), (3, 3, "x", None), (3, 4, "x", None)], ["-U", "+U", "-U", "+U"])
-    found = lakebed.connect(str(tmp_path)).table("db.t$binlog").scan(["rowkind", "k"], since=0).to_arrow().to_pylist()
+    found = (
+        lakebed.connect(str(tmp_path))
+        .system_table("db.t$binlog")
+        .scan(["rowkind", "k"], since=0)
+        .to_arrow()
+        .to_pylist()
+    )
     assert [(row["rowkind"], row["k"]) for row in found] == [("-U", [1]), ("+U", [2]), ("+U", [3, 3])]
 
 
@@ -277,19 +283,19 @@ def test_audit_log_of_an_interval(tmp_path: Path) -> None:
     lake = lakebed.connect(str(tmp_path))
 
     def kinds(**asked: Any) -> list[tuple[Any, ...]]:
-        rows = lake.table("db.t$audit_log").scan(**asked).to_arrow().to_pylist()
+        rows = lake.system_table("db.t$audit_log").scan(**asked).to_arrow().to_pylist()
         return [(row["rowkind"], row["_SEQUENCE_NUMBER"], row["k"], row["a"]) for row in rows]
 
     assert kinds(since=1) == [("+I", 3, 1, 2), ("-D", 4, 2, 1)]
     assert kinds(since=1, where="rowkind = '-D'") == [("-D", 4, 2, 1)]
     assert kinds(since=1, until=2, mode="diff") == [("+I", None, 1, 2), ("-D", None, 2, 1)]
     assert sorted(kinds(version=1)) == [("+I", 0, 1, 1), ("+I", 1, 2, 1), ("+I", 2, 3, 1)]
-    by_options = lake.table("db.t$audit_log", options={"incremental-between": "1,2"}).scan().to_arrow()
+    by_options = lake.system_table("db.t$audit_log", options={"incremental-between": "1,2"}).scan().to_arrow()
     assert by_options["rowkind"].to_pylist() == ["+I", "-D"]
     with pytest.raises(lakebed.errors.UnsupportedError, match="does not tell changes"):
-        lake.table("db.t$files").scan(since=1)
+        lake.system_table("db.t$files").scan(since=1)
     with pytest.raises(lakebed.errors.OptionError, match="either a version"):
-        lake.table("db.t$audit_log").scan(since=1, version=1)
+        lake.system_table("db.t$audit_log").scan(since=1, version=1)
 
 
 def test_switching_to_lookup_where_values_are_combined_is_refused(tmp_path: Path) -> None:
@@ -316,7 +322,7 @@ def test_it_is_read_where_snapshots_are_gone(producer: str, tmp_path: Path) -> N
         if number % 2:
             table.compact(full=True)
     last = table.snapshots()[-1].id
-    logs = lakebed.connect(str(tmp_path)).table("db.t$audit_log")
+    logs = lakebed.connect(str(tmp_path)).system_table("db.t$audit_log")
     pairs = [(i, j) for i in range(last) for j in range(i + 1, last + 1)]
     before = {pair: logs.scan(since=pair[0], until=pair[1]).to_arrow() for pair in pairs}
     rows = {pair: table.scan(since=pair[0], until=pair[1]).to_arrow() for pair in pairs}
@@ -351,7 +357,7 @@ def test_it_goes_in_the_end(tmp_path: Path) -> None:
     for number in range(6):
         put(table, [(number, 1, "x", None)])
     expire_all(table)
-    logs = lakebed.connect(str(tmp_path)).table("db.t$audit_log")
+    logs = lakebed.connect(str(tmp_path)).system_table("db.t$audit_log")
     assert len(logs.scan(since=8).to_arrow()) == 2
     with pytest.raises(lakebed.errors.NotFoundError, match="snapshots 1 to 8 expired"):
         logs.scan(since=0).to_arrow()

@@ -314,12 +314,14 @@ def test_only_dynamic_buckets_have_an_index_to_rebuild(lake: Lake) -> None:
 def test_system_tables(lake: Lake) -> None:
     table = dynamic(lake)
     table.write(rows(range(6), "a"))
-    indexes = lake.table("db.t$table_indexes").scan(["partition", "bucket", "index_type", "row_count", "file_size"])
+    indexes = lake.system_table("db.t$table_indexes").scan(
+        ["partition", "bucket", "index_type", "row_count", "file_size"]
+    )
     assert indexes.to_arrow().to_pylist() == [
         {"partition": "{0}", "bucket": bucket, "index_type": "HASH", "row_count": count, "file_size": 4 * count}
         for bucket, count in enumerate([4, 2])
     ]
-    found = lake.table("db.t$buckets").scan(["partition", "bucket", "record_count", "file_count"]).to_arrow()
+    found = lake.system_table("db.t$buckets").scan(["partition", "bucket", "record_count", "file_count"]).to_arrow()
     assert found.to_pylist() == [
         {"partition": "{0}", "bucket": bucket, "record_count": count, "file_count": 1}
         for bucket, count in enumerate([4, 2])

@@ -112,8 +112,9 @@ def _has_databases(folder: Path) -> bool:
 
 def open_any(warehouse: str | None, name: str) -> lakebed.Table | lakebed.SystemTable:
     """A table, a branch of one, or a system table."""
-    opened: lakebed.Table | lakebed.SystemTable = open_lake(warehouse).table(name)
-    return opened
+    from lakebed.lake import open_any as opened  # noqa: PLC0415 - Arrow comes with it
+
+    return opened(open_lake(warehouse), name)
 
 
 def open_table(warehouse: str | None, name: str) -> lakebed.Table:

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from lakebed.errors import NotFoundError, OptionError, SchemaError, unknown_name
 from lakebed.format.schema.table_schema import SEQUENCE_COLUMN
 from lakebed.format.types.data_types import Array, Field, field_from_arrow
-from lakebed.lake import Lake, connect
+from lakebed.lake import Lake, connect, open_any
 from lakebed.options import TableOptions
 from lakebed.scan import Scan
 from lakebed.spark.columns import spark_schema
@@ -102,15 +102,10 @@ def open_table(options: Options, others: frozenset[str]) -> Table | SystemTable:
             'name the table: load("/folder/of/the/table"), or option("warehouse", ...) and load("database.table")'
         )
     if warehouse is None:
-        return _opened(_open_folder(path), _name_of_folder(path), own)
+        return open_any(_open_folder(path), _name_of_folder(path), options=own)
     if not Path(warehouse.removeprefix("file://")).is_dir():
         raise NotFoundError(f"there is no warehouse at {warehouse}")
-    return _opened(connect(warehouse), path, own)
-
-
-def _opened(lake: Lake, name: str, options: Mapping[str, str]) -> Table | SystemTable:
-    found: Table | SystemTable = lake.table(name, options=options)
-    return found
+    return open_any(connect(warehouse), path, options=own)
 
 
 def _open_folder(path: str) -> Lake:

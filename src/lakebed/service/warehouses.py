@@ -85,7 +85,7 @@ class Warehouses:
         for what, name in (("database", database), ("table", table)):
             if "$" in name or (what == "database" and "." in name):
                 raise NotFoundError(f"{name!r} is not the name of a {what}")
-        opened: Table = home.lake.table(f"{database}.{table}", options={"branch": branch or ""})
+        opened = home.lake.table(f"{database}.{table}", options={"branch": branch or ""})
         paths = TablePaths(opened.path, opened.branch_name)
         return OpenTable(home, database, table, opened, TableStore(home.storage, paths, opened.name))
 

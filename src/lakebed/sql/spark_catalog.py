@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, UnsupportedError
-from lakebed.lake import Lake
+from lakebed.lake import Lake, open_any
 from lakebed.metadata.plan.interval import INCREMENTAL_OPTIONS
 from lakebed.sql.catalog_tables import SCAN_OPTIONS, OpenTable, StagedTableProxy, SystemTableProxy, TableProxy
 from lakebed.sql.ddl import changes, definition
@@ -178,8 +178,7 @@ class Catalog(
         return TableProxy(self._jvm, title, table, self._opener(name, options), travel)
 
     def _open(self, name: str, options: Mapping[str, str] | None = None) -> Table | SystemTable:
-        found: Table | SystemTable = self._lake.table(name, options=options)
-        return found
+        return open_any(self._lake, name, options=options)
 
     def _opener(self, name: str, options: Mapping[str, str]) -> OpenTable:
         """Returns a function that opens a table with further options."""

@@ -545,7 +545,7 @@ def test_the_chain_table_tells_of_every_partition(chain: ChainFixture) -> None:
     filled(chain)
     chain.full.overwrite(day("20250105", (1, "a")))
     chain.main.write(day("20250110", (1, "main")))
-    found = chain.lake.table("db.t$chain").scan().to_arrow()
+    found = chain.lake.system_table("db.t$chain").scan().to_arrow()
     assert found.select(["partition", "group", "kind", "anchor", "depth", "stale"]).to_pylist() == [
         {"partition": f"dt={asked}", "group": None, "kind": kind, "anchor": anchor, "depth": depth, "stale": False}
         for asked, kind, anchor, depth in (
@@ -559,7 +559,7 @@ def test_the_chain_table_tells_of_every_partition(chain: ChainFixture) -> None:
     by_day = dict(zip(found["partition"].to_pylist(), found["bytes"].to_pylist(), strict=True))
     for asked in ("20250101", "20250103"):
         assert by_day[f"dt={asked}"] == chain.main.scan(where=f"dt = '{asked}'").plan().byte_count
-    only = chain.lake.table("db.t$chain").scan(["depth", "bytes_saved"], "kind = 'delta'").to_arrow()
+    only = chain.lake.system_table("db.t$chain").scan(["depth", "bytes_saved"], "kind = 'delta'").to_arrow()
     assert only["depth"].to_pylist() == [1, 2]
     own = [chain.delta.scan(where=f"dt = '2025010{n}'").plan().byte_count for n in (2, 3)]
     assert only["bytes_saved"].to_pylist() == [by_day["dt=20250101"] - size for size in own]
@@ -585,14 +585,14 @@ def test_a_stale_partition_is_put_together_and_told_of(chain: ChainFixture) -> N
     assert [row[:2] for row in pairs(chain, "dt = '20250105'")] == [(2, "again"), (3, "c"), (5, "e")]
     assert "depth 2" in (text := chain.main.scan(where="dt = '20250103'").explain())
     assert "full partition is stale" in text
-    found = chain.lake.table("db.t$chain").scan(["kind", "anchor", "depth"], "stale").to_arrow().to_pylist()
+    found = chain.lake.system_table("db.t$chain").scan(["kind", "anchor", "depth"], "stale").to_arrow().to_pylist()
     assert found == [{"kind": "full+delta", "anchor": "dt=20250101", "depth": 2}]
 
 
 def test_groups_are_told(tmp_path: Path) -> None:
     chain = grouped(tmp_path)
     chain.full.overwrite(put("eu", "20250101", (1, "eu")))
-    assert chain.lake.table("db.t$chain").scan(["group", "kind"]).to_arrow().to_pylist() == [
+    assert chain.lake.system_table("db.t$chain").scan(["group", "kind"]).to_arrow().to_pylist() == [
         {"group": "region=eu", "kind": "full"}
     ]
 
@@ -600,14 +600,14 @@ def test_groups_are_told(tmp_path: Path) -> None:
 def test_only_a_chain_table_has_a_chain(chain: ChainFixture) -> None:
     chain.lake.create_table("db.plain", "k INT")
     with pytest.raises(UnsupportedError, match=r"db\.plain is no chain table"):
-        chain.lake.table("db.plain$chain").scan().to_arrow()
+        chain.lake.system_table("db.plain$chain").scan().to_arrow()
 
 
 def test_partitions_are_those_of_all_branches(chain: ChainFixture) -> None:
     filled(chain)
     chain.full.overwrite(day("20250105", (1, "a"), (2, "b")))
     chain.main.write(day("20250110", (1, "main")))
-    found = chain.lake.table("db.t$partitions").scan(["partition", "record_count"]).to_arrow().to_pylist()
+    found = chain.lake.system_table("db.t$partitions").scan(["partition", "record_count"]).to_arrow().to_pylist()
     assert [tuple(row.values()) for row in found] == [
         ("dt=20250101", 3),
         ("dt=20250102", 2),
@@ -615,4 +615,4 @@ def test_partitions_are_those_of_all_branches(chain: ChainFixture) -> None:
         ("dt=20250105", 2),
         ("dt=20250110", 1),
     ]
-    assert len(chain.lake.table("db.t$branch_delta$partitions").scan().to_arrow()) == 3
+    assert len(chain.lake.system_table("db.t$branch_delta$partitions").scan().to_arrow()) == 3

@@ -79,7 +79,9 @@ def test_fixed_buckets_keep_the_order_and_the_numbers_of_their_rows(lake: lakebe
     last = table.compact()
     assert last is not None
     assert [row[0] for row in rows(table.scan(["id"]))] == list(range(6))
-    listed = lake.table("db.t$files").scan(["min_sequence_number", "max_sequence_number", "file_source"]).to_arrow()
+    listed = (
+        lake.system_table("db.t$files").scan(["min_sequence_number", "max_sequence_number", "file_source"]).to_arrow()
+    )
     assert listed.to_pylist() == [{"min_sequence_number": 0, "max_sequence_number": 5, "file_source": "COMPACT"}]
     table.write([{"id": 6, "k": 1}])
     assert [row[0] for row in rows(table.scan(["id"]))] == list(range(7))

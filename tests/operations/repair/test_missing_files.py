@@ -66,11 +66,11 @@ def test_vectors_of_missing_files_go_with_them(lake: Lake) -> None:
     table.write(rows(1, 2, 3))
     table.compact(full=True)
     table.write(rows(2))  # marks a row of the first file
-    marked = lake.table("db.v$table_indexes").scan().to_arrow()
+    marked = lake.system_table("db.v$table_indexes").scan().to_arrow()
     assert len(marked) == 1
     (name,) = {vector["f0"] for vector in marked["dv_ranges"].to_pylist()[0]}
     (lost,) = [path for path in paths_of(table) if path.endswith(name)]
     Path(lost).unlink()
     table.remove_missing_files(dry_run=False)
     assert table.scan().to_arrow()["id"].to_pylist() == [2]
-    assert len(lake.table("db.v$table_indexes").scan().to_arrow()) == 0
+    assert len(lake.system_table("db.v$table_indexes").scan().to_arrow()) == 0

@@ -227,7 +227,7 @@ def test_deleted_rows_are_left_out(lake: lakebed.Lake) -> None:
     assert ids(table, "name = 'n3'") == []
     assert table.scan(["name"], "id = 16").to_arrow().to_pylist() == [{"name": "n16"}]
     assert ids(table, version=2) == list(range(20))
-    partition = lake.table(f"{table.name}$partitions").scan(["deleted_record_count"]).to_arrow().to_pylist()
+    partition = lake.system_table(f"{table.name}$partitions").scan(["deleted_record_count"]).to_arrow().to_pylist()
     assert partition == [{"deleted_record_count": 4}]
 
 

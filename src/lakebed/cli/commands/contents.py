@@ -63,7 +63,7 @@ def files(
     """
     table = open_table(warehouse, name)
     if where is None and version is None:
-        found = open_lake(warehouse).table(system_name(name, "files")).scan().to_arrow()
+        found = open_lake(warehouse).system_table(system_name(name, "files")).scan().to_arrow()
     else:
         found = table.scan(where=where, version=version).plan().files
     from lakebed.cli.values import json_rows  # noqa: PLC0415 - with Arrow, which --help need not wait for
@@ -93,7 +93,7 @@ def partitions(name: TableArgument, warehouse: Warehouse = None, as_json: Json =
     from lakebed.cli.values import json_rows  # noqa: PLC0415 - with Arrow, which --help need not wait for
 
     open_table(warehouse, name)
-    found = open_lake(warehouse).table(system_name(name, "partitions")).scan().to_arrow()
+    found = open_lake(warehouse).system_table(system_name(name, "partitions")).scan().to_arrow()
     kept = [
         "partition",
         "record_count",

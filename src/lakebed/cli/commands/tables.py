@@ -87,7 +87,7 @@ def show(
     """Show a table: columns, keys, options, size, latest snapshot, branches and tags, warnings."""
     table = open_table(warehouse, name)
     schema, latest = table.schema, table.latest_snapshot()
-    partitions = open_lake(warehouse).table(system_name(name, "partitions")).scan().to_arrow()
+    partitions = open_lake(warehouse).system_table(system_name(name, "partitions")).scan().to_arrow()
     record = {
         "name": table.name,
         "branch": table.branch_name,

@@ -30,7 +30,7 @@ def list_tags(name: TableArgument, warehouse: Warehouse = None, as_json: Json = 
     from lakebed.cli.values import json_rows  # noqa: PLC0415 - with Arrow, which --help need not wait for
 
     open_table(warehouse, name)
-    records = json_rows(open_lake(warehouse).table(system_name(name, "tags")).scan().to_arrow())
+    records = json_rows(open_lake(warehouse).system_table(system_name(name, "tags")).scan().to_arrow())
     columns = [
         Column("tag_name", "tag"),
         Column("snapshot_id", "snapshot", right=True),

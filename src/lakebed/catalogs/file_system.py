@@ -1,0 +1,169 @@
+"""The file-system catalog: the folders of a warehouse are the catalog.
+
+A database is a folder ``<warehouse>/<database>.db``, a table a folder ``<database>.db/<table>`` with at least one schema.
+Creating a table is the exclusive creation of its first schema. Dropping a table or database first renames its folder, so
+that it disappears at once for all readers and a writer that is still running cannot commit; then the files are deleted.
+A drop that was interrupted leaves a hidden folder, which the next drop deletes.
+
+Properties of a database are in ``<database>.db/.lakebed/database.json``, which other Paimon readers ignore.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Final
+
+from lakebed.catalogs.table_name import TableName, check_plain
+from lakebed.errors import AlreadyExistsError, CorruptError, NotFoundError, OptionError, unknown_name
+from lakebed.format.human_text import count_text
+from lakebed.format.paths import TablePaths
+from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.manifest_cache import ManifestCache
+from lakebed.metadata.schemas import Schemas
+from lakebed.metadata.store import TableStore
+from lakebed.options import normalise
+from lakebed.storage import Storage
+
+_DATABASE_SUFFIX: Final = ".db"
+_DATABASE_FILE: Final = ".lakebed/database.json"
+_DROPPED: Final = ".dropped-"
+
+
+class FileSystemCatalog:
+    """The databases and tables in a folder.
+
+    Args:
+        warehouse: The folder.
+        storage: Where it is.
+        cache: The cache of decoded manifests that its tables use.
+    """
+
+    def __init__(self, warehouse: str, storage: Storage, cache: ManifestCache) -> None:
+        self.warehouse = warehouse
+        self._storage = storage
+        self._cache = cache
+
+    # ---------------------------------------------------------------------------------------------- databases
+
+    def databases(self) -> list[str]:
+        """Returns the names of the databases, sorted."""
+        return sorted(
+            info.name.removesuffix(_DATABASE_SUFFIX)
+            for info in self._storage.list(self.warehouse)
+            if info.is_dir and info.name.endswith(_DATABASE_SUFFIX)
+        )
+
+    def create_database(self, name: str) -> bool:
+        """Creates a database and returns whether it did not exist before."""
+        check_plain(name, "database", name)
+        if "." in name or "$" in name:
+            raise OptionError(f"{name!r} cannot be a database name: it must not hold '.' or '$'")
+        if name in self.databases():
+            return False
+        self._storage.make_folder(self._database_path(name))
+        return True
+
+    def drop_database(self, name: str, *, cascade: bool) -> None:
+        """Deletes a database; one that has tables only with ``cascade``."""
+        self.check_database(name)
+        tables = self.tables(name)
+        if tables and not cascade:
+            raise OptionError(
+                f"database {name!r} has {count_text(len(tables), 'table')}, {tables[0]!r} among them; drop them first or "
+                "pass cascade=True"
+            )
+        self._discard(self._database_path(name))
+
+    def database_properties(self, name: str) -> dict[str, str]:
+        """Returns the properties of a database."""
+        self.check_database(name)
+        path = f"{self._database_path(name)}/{_DATABASE_FILE}"
+        if not self._storage.exists(path):
+            return {}
+        try:
+            return normalise(json.loads(self._storage.read(path)))
+        except (ValueError, AttributeError):
+            raise CorruptError(f"{path} does not hold properties of a database; delete it, or set them again") from None
+
+    def set_database_properties(self, name: str, properties: Mapping[str, str]) -> None:
+        """Replaces the properties of a database."""
+        self.check_database(name)
+        text = json.dumps(normalise(properties), indent=2, ensure_ascii=False)
+        self._storage.replace(f"{self._database_path(name)}/{_DATABASE_FILE}", text.encode())
+
+    def check_database(self, name: str) -> None:
+        """Raises if there is no such database."""
+        known = self.databases()
+        if name not in known:
+            raise NotFoundError(unknown_name("database", name, known, where=f"warehouse {self.warehouse}"))
+
+    def _database_path(self, name: str) -> str:
+        return f"{self.warehouse}/{name}{_DATABASE_SUFFIX}"
+
+    # ------------------------------------------------------------------------------------------------- tables
+
+    def tables(self, database: str) -> list[str]:
+        """Returns the names of the tables of a database, sorted."""
+        self.check_database(database)
+        folder = self._database_path(database)
+        return sorted(
+            info.name
+            for info in self._storage.list(folder)
+            if info.is_dir and Schemas(self._storage, TablePaths(f"{folder}/{info.name}")).ids()
+        )
+
+    def store(self, name: TableName) -> TableStore:
+        """Returns the store of a table, which need not exist."""
+        paths = TablePaths(f"{self._database_path(name.database)}/{name.table}")
+        return TableStore(self._storage, paths, str(name), cache=self._cache)
+
+    def existing(self, name: TableName) -> TableStore:
+        """Returns the store of a table, and raises if the table does not exist."""
+        store = self.store(name)
+        if not store.schemas.ids():
+            tables = self.tables(name.database)  # raises for an unknown database
+            raise NotFoundError(unknown_name("table", name.table, tables, where=f"database {name.database}"))
+        return store
+
+    def create_table(self, store: TableStore, schema: TableSchema) -> bool:
+        """Creates a table by its first schema and returns whether it did not exist before."""
+        if store.schemas.ids():
+            return False
+        self._check_empty(store)
+        return store.schemas.create(schema)
+
+    def _check_empty(self, store: TableStore) -> None:
+        """Raises if the folder holds snapshots, tags or branches of an earlier table, which the new one would show."""
+        ids = store.snapshots.ids()
+        left = [*(store.paths.snapshot(number) for number in ids[:1]), *store.snapshots.tags(), *store.branch_names()]
+        if left and not store.schemas.ids():  # with a schema, another process has created the table meanwhile
+            raise AlreadyExistsError(
+                f"cannot create table {store.name}: {store.paths.root} has no schema, but holds {left[0]} of a table that "
+                "was there before; restore its schema or remove the folder"
+            )
+
+    def drop_table(self, name: TableName) -> None:
+        """Deletes a table with all its snapshots, branches and files."""
+        self._discard(self.existing(name).paths.root)
+
+    def rename_table(self, old: TableName, new: TableName) -> TableStore:
+        """Gives a table another name, in the same or another database, and returns its store."""
+        source = self.existing(old)
+        self.check_database(new.database)
+        target = self.store(new)
+        if target.schemas.ids():
+            raise AlreadyExistsError(f"table {new} already exists")
+        self._storage.rename_folder(source.paths.root, target.paths.root)
+        return self.store(new)
+
+    def _discard(self, path: str) -> None:
+        """Renames a folder to a hidden name, then deletes it, and the remains of drops that were interrupted."""
+        folder, _, name = path.rpartition("/")
+        hidden = f"{folder}/{_DROPPED}{uuid.uuid4()}-{name}"
+        self._storage.rename_folder(path, hidden)
+        self._storage.delete_tree(TablePaths(hidden).schemas)  # without a schema the hidden folder is not a table
+        for info in self._storage.list(folder, hidden=True):
+            if info.name.startswith(_DROPPED):
+                self._storage.delete_tree(f"{folder}/{info.name}")

@@ -1,0 +1,56 @@
+"""The options of a warehouse: defaults for new tables (``table-default.*``), and its cache of decoded manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from lakebed.errors import OptionError
+from lakebed.metadata.manifest_cache import CACHE_BYTES, DISK_BYTES, DiskCache, ManifestCache
+from lakebed.metadata.manifests import SHARED_CACHE
+from lakebed.options import parse_duration, parse_size
+
+_TABLE_DEFAULT: Final = "table-default."
+_CACHE_SIZE: Final = "manifest.cache.max-size"
+_CACHE_OPTIONS: Final = (
+    _CACHE_SIZE,
+    "manifest.cache.expire-after",
+    "manifest.cache.directory",
+    "manifest.cache.directory-size",
+)
+
+
+def check_warehouse_options(options: Mapping[str, str]) -> None:
+    """Raises for an option that a warehouse does not have."""
+    for option in options:
+        if not option.startswith(_TABLE_DEFAULT) and option not in _CACHE_OPTIONS:
+            raise OptionError(
+                f"unknown option {option!r} of a warehouse; options of tables go to create_table, or for all new "
+                f"tables as {_TABLE_DEFAULT + option!r}. A warehouse has {', '.join(_CACHE_OPTIONS)}"
+            )
+
+
+def table_defaults(options: Mapping[str, str]) -> dict[str, str]:
+    """Returns the options that every new table gets.
+
+    >>> table_defaults({"table-default.bucket": "2", "manifest.cache.max-size": "1 gb"})
+    {'bucket': '2'}
+    """
+    return {key.removeprefix(_TABLE_DEFAULT): value for key, value in options.items() if key.startswith(_TABLE_DEFAULT)}
+
+
+def manifest_cache(options: Mapping[str, str]) -> ManifestCache:
+    """Returns the cache that the options describe; without options the one that the whole process shares."""
+    given = {name: options[name] for name in _CACHE_OPTIONS if name in options}
+    if not given:
+        return SHARED_CACHE
+    try:
+        disk_size = parse_size(given.get("manifest.cache.directory-size", str(DISK_BYTES)))
+        length = given.get("manifest.cache.expire-after")
+        return ManifestCache(
+            parse_size(given.get(_CACHE_SIZE, str(CACHE_BYTES))),
+            expire_after=None if length is None else parse_duration(length),
+            disk=DiskCache(folder, disk_size) if (folder := given.get("manifest.cache.directory")) else None,
+        )
+    except ValueError as error:
+        raise OptionError(f"options {', '.join(given)} of a warehouse: a value must be {error}") from None
