@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from lakebed.chain.anchors import by_group, partition_text
 from lakebed.chain.layout import ChainTable, Link
-from lakebed.chain.reading.asked_partitions import named_partitions
+from lakebed.chain.reading.gap_days import named_partitions
 from lakebed.chain.reading.plan_views import Chains, View
 from lakebed.chain.staleness import ChainState, remember
 from lakebed.chain.write_rules import ChainWriteGuard, finish_truncations

@@ -1,4 +1,4 @@
-"""Reads the conflict matrix in the docstring of metadata/commit.py and does what each of its cells says, for real."""
+"""Reads the conflict matrix in the docstring of metadata/commit/conflicts.py and does what each of its cells says, for real."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lakebed.format.binary_row import encode_row
 from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.schema.table_schema import parquet_schema
 from lakebed.format.snapshot import CommitKind
-from lakebed.metadata.commit import commit as commit_module
+from lakebed.metadata.commit import conflicts
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.plan.file_scan import live_entries
 
@@ -30,7 +30,7 @@ START = Counter([(p, 10 * p + i) for p in (1, 2) for i in range(4)])
 
 def read_matrix() -> dict[tuple[str, str], str]:
     """(this commit, the one that landed) -> what happens."""
-    lines = [line for line in (commit_module.__doc__ or "").splitlines() if line.startswith("|")]
+    lines = [line for line in (conflicts.__doc__ or "").splitlines() if line.startswith("|")]
     header, _, *body = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return {(row[0], kind): word for row in body for kind, word in zip(header[1:], row[1:], strict=True)}
 

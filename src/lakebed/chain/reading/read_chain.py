@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 
 from lakebed.buckets.bucket_pruning import buckets_of
 from lakebed.chain.layout import ChainKeys, ChainTable, Link
-from lakebed.chain.reading.asked_partitions import named_partitions
 from lakebed.chain.reading.branch_schemas import DELTA, FULL, ChainStore, check_same_rows, schema_number
 from lakebed.chain.reading.branch_versions import BranchVersions
 from lakebed.chain.reading.chain_reader import ANCHOR, ASKED, POSITION, ChainReader
+from lakebed.chain.reading.gap_days import named_partitions
 from lakebed.chain.reading.plan_views import Kind, View, plan_views
 from lakebed.chain.staleness import stale_partitions
 from lakebed.errors import DataError, UnsupportedError

@@ -5,20 +5,8 @@ manifest and list, and creates ``snapshot-N`` exclusively. Whoever loses the rac
 again with the same data files. A commit is visible through that one create and nothing else; what a failed attempt wrote
 is removed, and never anything that a snapshot may refer to.
 
-What happens when other commits landed since this one was planned (rows: this commit; columns: the one that landed):
-
-| commit    | APPEND | OVERWRITE | COMPACT | ANALYZE |
-|-----------|--------|-----------|---------|---------|
-| APPEND    | rebase | rebase    | rebase  | rebase  |
-| REWRITE   | rebase | check     | check   | rebase  |
-| OVERWRITE | replan | replan    | replan  | replan  |
-| COMPACT   | rebase | check     | check   | rebase  |
-| ANALYZE   | rebase | rebase    | rebase  | rebase  |
-
-``rebase``: lands as it is. ``check``: lands if every file that it deletes is still live, with the deletion vector that
-it had when this commit was planned, and no level gets overlapping files, else :class:`CommitConflictError`. A COMPACT that
-drops deletes of keys also fails if an APPEND brought rows to the same bucket that these may hide. ``replan``: its deletes are computed again from the new latest, so it lands and
-replaces what the other brought. REWRITE is an append that also deletes files (kind OVERWRITE on disk).
+What happens when other commits landed since this one was planned says the matrix in
+:mod:`lakebed.metadata.commit.conflicts`.
 
 Retries: appends never give up because others commit, unless ``commit.max-retries`` or ``commit.timeout`` is set on the
 table; each lost race means that another commit got through.

@@ -1,6 +1,25 @@
-"""What must hold between a commit's changes and the table it lands on. Pure checks over entries.
+"""Conflicts of commits: what happens to a commit when others became visible since it was planned.
 
-Each check raises :class:`CommitConflictError` with what was found and what to do; none of them writes anything.
+Rows: this commit. Columns: the commit that became visible first.
+
+| commit    | APPEND | OVERWRITE | COMPACT | ANALYZE |
+|-----------|--------|-----------|---------|---------|
+| APPEND    | rebase | rebase    | rebase  | rebase  |
+| REWRITE   | rebase | check     | check   | rebase  |
+| OVERWRITE | replan | replan    | replan  | replan  |
+| COMPACT   | rebase | check     | check   | rebase  |
+| ANALYZE   | rebase | rebase    | rebase  | rebase  |
+
+* ``rebase``: it is committed unchanged, on top of the other one.
+* ``check``: it is committed if every file that it deletes is still live, with the deletion vector that the file had when
+  this commit was planned, and if no level gets overlapping files. Otherwise it raises :class:`CommitConflictError`. A
+  COMPACT that drops deletes of keys also fails if an APPEND added rows to the same bucket that these deletes may hide.
+* ``replan``: its deletes are computed again from the new latest snapshot, so it also replaces what the other one added.
+
+REWRITE is an append that also deletes files (kind OVERWRITE on disk).
+
+The checks are pure functions over entries. Each raises :class:`CommitConflictError` with what was found and what to do.
+None of them writes anything.
 """
 
 from __future__ import annotations

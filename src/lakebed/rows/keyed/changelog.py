@@ -15,7 +15,8 @@ from lakebed.format.row_kind import DELETE, INSERT, KIND_COLUMN, UPDATE_AFTER, U
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.options import TableOptions
 from lakebed.rows.difference import equal_rows
-from lakebed.rows.keyed.keyed_merge import Before, Ints, Piece
+from lakebed.rows.keyed.keyed_merge import Before, Piece
+from lakebed.rows.keyed.sequence_order import Ints
 from lakebed.rows.merge_engines.merge_rows import NOWHERE
 
 

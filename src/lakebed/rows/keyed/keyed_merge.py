@@ -10,11 +10,10 @@ level 0 only the one on the lowest level counts. For a changelog the merge also 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +28,15 @@ from lakebed.metadata.store import TableStore
 from lakebed.rows.files.evolve import evolve
 from lakebed.rows.files.file_reader import DeletedRows
 from lakebed.rows.files.parquet import marked_rows, pushed_condition, read_parquet, without_rows
+from lakebed.rows.keyed.sequence_order import (
+    Ints,
+    Mask,
+    group_of_row,
+    in_sequence,
+    order_versions,
+    without_covered,
+    without_untouched,
+)
 from lakebed.rows.merge_engines.merge_rows import (
     NOWHERE,
     MergeSpec,
@@ -37,10 +45,7 @@ from lakebed.rows.merge_engines.merge_rows import (
     merge_rows,
     pick_rows,
 )
-from lakebed.rows.order import KeyOrder, order_by_key
-
-Mask: TypeAlias = npt.NDArray[np.bool_]
-Ints: TypeAlias = npt.NDArray[np.int64]
+from lakebed.rows.order import KeyOrder
 
 SYSTEM_SCHEMA: Final = pa.schema([pa.field(SEQUENCE_COLUMN, pa.int64()), pa.field(KIND_COLUMN, pa.int8())])
 SYSTEM_COLUMNS: Final = tuple(SYSTEM_SCHEMA.names)
@@ -139,7 +144,7 @@ class Merger:
         return self.schema.select(self.schema.trimmed_primary_key)
 
     def _system_columns(self, sources: Sequence[Source]) -> Sequence[str]:
-        by_files = self.spec.picks_rows and not self.spec.sequence_fields and _in_sequence(sources)
+        by_files = self.spec.picks_rows and not self.spec.sequence_fields and _ascend(sources)
         return (KIND_COLUMN,) if by_files and not self.with_sequences else SYSTEM_COLUMNS
 
     def merge(self, sources: Sequence[Source], budget: int) -> Iterator[Piece]:
@@ -174,15 +179,15 @@ class Merger:
     def _merge_heads(self, heads: Sequence[Head], rows: pred.Node | None) -> Piece:
         sources = [part.source for part in heads]
         head = pa.concat_tables([part.table for part in heads])
-        order = self._order(head, sources)
+        order = order_versions(head, self.schema.trimmed_primary_key, self.spec, by_place=_ascend(sources))
         below = _per_row(heads, [source.below for source in sources]).astype(np.bool_)
         levels = _per_row(heads, [source.level for source in sources])
         replaced: dict[str, npt.NDArray[np.int64]] = {}
         if below.any():
-            order, touched = _touched(order, below)
+            order, touched = without_untouched(order, below)
             replaced = _by_file(heads, touched & below)
         if self.spec.looks_up:
-            order = _lowest_above(order, levels)
+            order = without_covered(order, levels)
         if self.spec.picks_rows:
             table, numbers = self._pick(heads, head, order, below, rows)
         else:
@@ -202,7 +207,7 @@ class Merger:
     ) -> Touched:
         """What keys that got new rows held before; ``numbers`` are the keys of the merged rows."""
         since = 0 if self.before is None else self.before.level
-        group = _group_of_row(order)
+        group = group_of_row(order)
         is_old = levels[order.rows] >= since
         has_new = np.zeros(len(order.starts), np.bool_)
         has_new[group[~is_old]] = True
@@ -213,13 +218,6 @@ class Merger:
         key_of[order.rows] = group
         table = self._rows_of(heads, head, mask, rows)
         return Touched(table, key_of[mask], np.where(has_new[numbers], numbers, NOWHERE))
-
-    def _order(self, head: pa.Table, sources: Sequence[Source]) -> KeyOrder:
-        direction = "descending" if self.spec.sequence_descending else "ascending"
-        then_by: list[tuple[pa.ChunkedArray, str]] = [(head[name], direction) for name in self.spec.sequence_fields]
-        if then_by or not _in_sequence(sources):
-            then_by.append((head[SEQUENCE_COLUMN], "ascending"))
-        return order_by_key([head[key.name] for key in self.keys], then_by)
 
     def _pick(
         self, heads: Sequence[Head], head: pa.Table, order: KeyOrder, below: Mask, rows: pred.Node | None
@@ -370,49 +368,14 @@ def _as_deletes(table: pa.Table, marked: Ints, path: str) -> pa.Table:
     return table.set_column(number, SYSTEM_SCHEMA.field(KIND_COLUMN), pa.array(kinds))
 
 
-def _in_sequence(sources: Sequence[Source]) -> bool:
-    """Whether files follow each other in sequence, so that their order alone is the order of versions."""
-    return all(a.max_sequence < b.min_sequence for a, b in itertools.pairwise(sources))
+def _ascend(sources: Sequence[Source]) -> bool:
+    """Whether the order of the files is that of their sequence numbers."""
+    return in_sequence((source.min_sequence, source.max_sequence) for source in sources)
 
 
 def _per_row(heads: Sequence[Head], values: Sequence[int]) -> Ints:
     """What is known of files, for each of their rows."""
     return np.repeat(np.array(values, np.int64), [len(part.table) for part in heads])
-
-
-def _group_of_row(order: KeyOrder) -> Ints:
-    """The number of the key of each row, in order."""
-    return np.repeat(np.arange(len(order.starts)), np.diff(np.append(order.starts, len(order.rows))))
-
-
-def _lowest_above(order: KeyOrder, levels: Ints) -> KeyOrder:
-    """The order without rows above level 0 that another row of their key lies above; every key keeps a row."""
-    level = levels[order.rows]
-    above = level > 0
-    if len(order.starts) == len(order.rows) or not above.any():
-        return order
-    group = _group_of_row(order)
-    unreached = np.iinfo(np.int64).max
-    lowest = np.minimum.reduceat(np.where(above, level, unreached), order.starts)
-    return _kept(order, group, ~above | (level == lowest[group]))
-
-
-def _kept(order: KeyOrder, group: Ints, keep: Mask) -> KeyOrder:
-    """The order of some of its rows."""
-    left = group[keep]
-    starts = np.flatnonzero(np.append(True, left[1:] != left[:-1])) if len(left) else np.zeros(0, np.int64)
-    return KeyOrder(order.rows[keep], starts.astype(np.int64))
-
-
-def _touched(order: KeyOrder, below: Mask) -> tuple[KeyOrder, Mask]:
-    """The order without keys that only files below hold, and which rows belong to the keys that are left."""
-    group = _group_of_row(order)
-    keep_group = np.zeros(len(order.starts), np.bool_)
-    keep_group[group[~below[order.rows]]] = True
-    left = _kept(order, group, keep_group[group])
-    touched = np.zeros(len(below), np.bool_)
-    touched[left.rows] = True
-    return left, touched
 
 
 def _by_file(heads: Sequence[Head], marked: Mask) -> dict[str, npt.NDArray[np.int64]]:

@@ -23,7 +23,8 @@ from lakebed.format.row_kind import INSERT, KIND_COLUMN, repeated_kind
 from lakebed.format.schema.table_schema import SEQUENCE_COLUMN
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.plan.key_ranks import sortable
-from lakebed.rows.keyed.keyed_merge import SYSTEM_SCHEMA, Head, Mask, Merger, Piece, Source
+from lakebed.rows.keyed.keyed_merge import SYSTEM_SCHEMA, Head, Merger, Piece, Source
+from lakebed.rows.keyed.sequence_order import Mask
 
 _MUCH_LARGER: Final = 2
 _OPENED_AT_ONCE: Final = 4
