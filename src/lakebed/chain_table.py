@@ -16,11 +16,11 @@ from lakebed.chain.reading.read_chain import read_views
 from lakebed.chain.staleness import ChainState
 from lakebed.errors import OptionError
 from lakebed.format import predicate as pred
+from lakebed.format.partition_names import partition_predicate
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.store import TableStore
 from lakebed.operations.after_commit import after_commit
-from lakebed.operations.overwrite import partition_predicate
 from lakebed.options import TableOptions, normalise
 from lakebed.rows.where import parse_where
 from lakebed.spark.choose_engine import engine_on

@@ -18,6 +18,7 @@ from lakebed.errors import (
     UnsupportedError,
 )
 from lakebed.format import predicate as pred
+from lakebed.format.partition_names import partition_predicate
 from lakebed.format.schema.evolution import AddColumn, SetOption, UpdateColumnType, apply_changes
 from lakebed.format.schema.evolution import Change as SchemaChange
 from lakebed.format.schema.table_schema import TableSchema
@@ -35,7 +36,6 @@ from lakebed.operations.compact.compact_keyed import compact_keyed_table
 from lakebed.operations.delete import check_removes, delete_from_append_table, delete_from_keyed_table
 from lakebed.operations.overwrite import drop as drop_rows
 from lakebed.operations.overwrite import overwrite as overwrite_rows
-from lakebed.operations.overwrite import partition_predicate
 from lakebed.operations.read import BranchRead
 from lakebed.operations.rescale import checked_buckets, rescale
 from lakebed.operations.rewrite import rewrite_files

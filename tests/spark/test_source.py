@@ -235,7 +235,7 @@ def test_options_of_writes(lake: Lake, orders: Table, keyed: Table) -> None:
         writer("db.orders", where="id = 1")
     with pytest.raises(OptionError, match="are for mode"):
         writer("db.orders", partition="dt=x")
-    with pytest.raises(OptionError, match="must be like dt=20250101"):
+    with pytest.raises(OptionError, match="must be like key=value,key=value, such as dt=20250101"):
         writer("db.orders", overwrite=True, partition="x")
     with pytest.raises(OptionError, match="must be dynamic or static, not 'both'"):
         writer("db.orders", overwrite=True, partitionOverwriteMode="both")

@@ -29,6 +29,7 @@ from lakebed.buckets.index_writer import IndexWriter
 from lakebed.buckets.placement import key_hashes, partition_hash
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import NO_ENTRIES, entries_from_rows
+from lakebed.format.partition_names import partition_table
 from lakebed.format.schema.table_schema import SEQUENCE_COLUMN, TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.types.data_types import field_to_arrow
@@ -36,7 +37,6 @@ from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.data_paths import data_file_paths
 from lakebed.metadata.hash_indexes import BucketIndexUpdate, PartitionIndex, indexes_of, read_partition
-from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.metadata.plan.next_sequences import sequences_at
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions

@@ -7,7 +7,7 @@ one is left, the rows that the changes do not mention would vanish from every da
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 
 from lakebed.chain.layout import ChainKeys, Link
 from lakebed.errors import DataError, OptionError
+from lakebed.format.partition_names import partition_table, partition_text
 from lakebed.format.snapshot import Snapshot
-from lakebed.metadata.plan.file_scan import live_entries, partition_table
+from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 
 
@@ -75,8 +76,3 @@ def check_droppable(
             f"table {name}: full partition {partition_text(anchor.values)} cannot be {doing}: the changes of "
             f"{partition_text(change.values)} and no earlier full partition build on it. Nothing was changed; {instead}"
         )
-
-
-def partition_text(values: Mapping[str, Any]) -> str:
-    """A partition for people: ``region=eu/date=20250101``."""
-    return "/".join(f"{name}={value}" for name, value in values.items())

@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakebed.chain.anchors import by_group, partition_text
+from lakebed.chain.anchors import by_group
 from lakebed.chain.layout import ChainTable, Link
 from lakebed.chain.reading.gap_days import named_partitions
 from lakebed.chain.reading.plan_views import Chains, View
@@ -30,6 +30,7 @@ from lakebed.engine import IN_PROCESS, Engine, NewFiles
 from lakebed.errors import CommitConflictError, OptionError
 from lakebed.format import predicate as pred
 from lakebed.format.commit_facts import Lineage, encode_lineages
+from lakebed.format.partition_names import partition_text
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.branch_roles import BranchRole

@@ -19,13 +19,14 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.chain.anchors import known_links, live_partitions, partition_text
+from lakebed.chain.anchors import known_links, live_partitions
 from lakebed.chain.check_chain import DEFAULT_BRANCHES, check_chain
 from lakebed.chain.layout import ChainKeys, ChainTable
 from lakebed.chain.staleness import ChainState
 from lakebed.chain.write_rules import finish_truncations
 from lakebed.errors import AlreadyExistsError, CommitConflictError, DataError, OptionError, SchemaError
 from lakebed.format.manifest.manifest import ENTRY_SCHEMA
+from lakebed.format.partition_names import partition_text
 from lakebed.format.schema.evolution import Change as SchemaChange
 from lakebed.format.schema.evolution import RemoveOption, SetOption
 from lakebed.format.schema.table_schema import TableSchema

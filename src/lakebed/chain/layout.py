@@ -19,13 +19,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakebed.errors import NotFoundError, OptionError
+from lakebed.format.partition_names import partition_table, partition_value
 from lakebed.format.partition_time import PartitionTime
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.branch_roles import DELTA_BRANCH, FULL_BRANCH, chain_branches
-from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.metadata.store import TableStore
-from lakebed.operations.overwrite import partition_value
 from lakebed.options import TableOptions
 
 CHAIN_KEYS: Final = TableOptions.chain_partition_keys.name

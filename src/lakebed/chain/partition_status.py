@@ -6,11 +6,11 @@ from typing import Final
 
 import pyarrow as pa
 
-from lakebed.chain.anchors import partition_text
 from lakebed.chain.layout import ChainTable
 from lakebed.chain.reading.branch_versions import latest_versions
 from lakebed.chain.reading.read_chain import ChainParts, read_chain
 from lakebed.chain.reading.read_costs import costs
+from lakebed.format.partition_names import partition_text
 from lakebed.operations.read import BranchRead
 from lakebed.table_rules.partition_costs import MAIN, PartitionStatus
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lakebed.chain.alter import SHARED
-from lakebed.chain.anchors import known_links, live_partitions, partition_text
+from lakebed.chain.anchors import known_links, live_partitions
 from lakebed.chain.branch_log import touched
 from lakebed.chain.layout import ChainTable, Link
 from lakebed.chain.reading.branch_schemas import check_same_rows
 from lakebed.chain.staleness import ChainState
 from lakebed.errors import LakebedError, NotFoundError, SchemaError
+from lakebed.format.partition_names import partition_text
 from lakebed.metadata.store import TableStore
 from lakebed.operations.verify.report import Problem, some
 

@@ -19,16 +19,16 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.chain.anchors import check_droppable, known_links, live_partitions, partition_text
+from lakebed.chain.anchors import check_droppable, known_links, live_partitions
 from lakebed.chain.layout import ChainTable
 from lakebed.chain.staleness import ChainState, remember
 from lakebed.errors import DataError, LakebedError
 from lakebed.format.commit_facts import CHAIN_SAME_ROWS, encode_facts
 from lakebed.format.manifest.manifest import ADD
+from lakebed.format.partition_names import partition_table, partition_text
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.branch_roles import BranchRole
 from lakebed.metadata.commit.commit import Change, Commit, commit
-from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.operations.overwrite import delete_partitions
 from lakebed.table_rules.write_guard import WriteGuard
 

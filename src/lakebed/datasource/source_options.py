@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from lakebed.errors import NotFoundError, OptionError, SchemaError, unknown_name
+from lakebed.format.partition_names import parse_partition_spec
 from lakebed.format.schema.table_schema import SEQUENCE_COLUMN
 from lakebed.format.types.data_types import Array, Field, field_from_arrow
 from lakebed.lake import Lake, connect, open_any
@@ -261,10 +262,7 @@ def replaced_partition(options: Options) -> dict[str, Any] | None:
         return None
     if text.lstrip().startswith("{"):
         return dict(_json("partition", text))
-    pairs = [part.partition("=") for part in text.split(",")]
-    if not all(equals for _, equals, _ in pairs):
-        raise OptionError(f"option 'partition' must be like dt=20250101, region=eu or a JSON object, not {text!r}")
-    return {name.strip(): value.strip() for name, _, value in pairs}
+    return dict(parse_partition_spec(text, "option 'partition', unless it is a JSON object,"))
 
 
 def overwrites_dynamically(options: Options) -> bool | None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakebed.errors import CorruptError
-from lakebed.format.paths import partition_text
+from lakebed.format.java_text import timestamp_texts, value_text
 from lakebed.format.snapshot import load_json_object
 from lakebed.format.types.data_types import BINARY_ROOTS, STRING_ROOTS, TIMESTAMP_ROOTS, Atomic, DataType
 
@@ -186,15 +186,8 @@ def bound_text(value: pa.Scalar, data_type: DataType) -> str | None:
     if not value.is_valid:
         return None
     if isinstance(data_type, Atomic) and data_type.root in TIMESTAMP_ROOTS:
-        seconds, _, digits = _wall_clock(value).partition(".")
-        precision = data_type.params[0]
-        fraction = digits[:precision] + digits[precision:].rstrip("0")
-        return f"{seconds}.{fraction}" if fraction else seconds
+        wall_clock = pa.array([value]).cast(pa.timestamp(value.type.unit))
+        return str(timestamp_texts(wall_clock, data_type.params[0])[0].as_py())
     if isinstance(data_type, Atomic) and data_type.root in _COUNTED_ROOTS:  # beyond the years that Python has, too
         return str(value.cast(pa.int32()).as_py())
-    return partition_text(value.as_py(), data_type, legacy_names=True)
-
-
-def _wall_clock(value: pa.Scalar) -> str:
-    """A timestamp as Arrow writes it, which knows nanoseconds."""
-    return str(value.cast(pa.timestamp(value.type.unit)).cast(pa.string()).as_py())
+    return value_text(value.as_py(), data_type, internal=True)

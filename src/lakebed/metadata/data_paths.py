@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.format.paths import partition_path
+from lakebed.format.partition_names import partition_folder, partition_table
 from lakebed.format.schema.table_schema import TableSchema
-from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
@@ -52,12 +51,5 @@ def _partition_folders(schema: TableSchema, partitions: pa.Array) -> list[str]:
         return [""] * len(partitions)
     options = TableOptions(schema.options)
     return [
-        partition_path(
-            [column.name for column in fields],
-            [column.type for column in fields],
-            list(row.values()),
-            default_name=options.partition_default_name,
-            legacy_names=options.partition_legacy_name,
-        )
-        for row in partition_table(partitions, fields).to_pylist()
+        partition_folder(schema, list(row.values()), options) for row in partition_table(partitions, fields).to_pylist()
     ]

@@ -11,13 +11,10 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import pyarrow as pa
-
 from lakebed.errors import NotFoundError, OptionError, SchemaError, UnsupportedError
-from lakebed.format.paths import partition_path
+from lakebed.format.partition_names import partition_folder, partition_value
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.store import TableStore
-from lakebed.operations.overwrite import partition_value
 from lakebed.options import TableOptions
 
 SUCCESS_FILE: Final = "_SUCCESS"
@@ -50,20 +47,10 @@ def _success_path(store: TableStore, schema: TableSchema, options: TableOptions,
             f"table {store.name}: a partition to be marked done has a value of each of "
             f"{', '.join(schema.partition_keys)}, not of {', '.join(partition) or 'none'}"
         )
-    fields = schema.partition_fields
-    folder = partition_path(
-        schema.partition_keys,
-        [field.type for field in fields],
-        [_plain(partition_value(partition[field.name], field)) for field in fields],
-        default_name=options.partition_default_name,
-        legacy_names=options.partition_legacy_name,
-    )
+    values = [partition_value(partition[field.name], field).as_py() for field in schema.partition_fields]
+    folder = partition_folder(schema, values, options)
     parts = (store.paths.root, (options.data_file_directory or "").strip("/"), folder, SUCCESS_FILE)
     return "/".join(part for part in parts if part)
-
-
-def _plain(value: pa.Scalar) -> Any:
-    return value.as_py()
 
 
 def _created(store: TableStore, path: str, now: int) -> int:

@@ -6,7 +6,6 @@ a replaced partition, as if the overwrite had come after them.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,13 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.engine import IN_PROCESS, Engine
-from lakebed.errors import DataError, SchemaError, unknown_name
+from lakebed.errors import DataError
 from lakebed.format import predicate as pred
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import DELETE, ENTRY_SCHEMA, NO_ENTRIES, as_deletes
+from lakebed.format.partition_names import partition_predicate
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
-from lakebed.format.types.data_types import DataType, Field, to_arrow
 from lakebed.metadata.commit.commit import Change, Commit, commit, find_committed
 from lakebed.metadata.plan.file_scan import ScanRequest, live_entries, partition_mask, scan
 from lakebed.metadata.plan.levels import by_bucket, level_files, sections
@@ -109,41 +108,6 @@ def _check_inside(entries: pa.Table, node: pred.Node | None, schema: TableSchema
             f"the data holds rows outside of the partition to be overwritten ({pred.to_text(node)}); "
             "leave them out, or overwrite without naming a partition. Nothing was written"
         )
-
-
-def partition_predicate(schema: TableSchema, partition: Mapping[str, Any]) -> pred.Node:
-    """The predicate that a partition spec means; values may be given as text."""
-    parts: list[pred.Node] = []
-    for name, value in partition.items():
-        if name not in schema.partition_keys:
-            raise SchemaError(unknown_name("partition column", name, schema.partition_keys, where="the partition"))
-        if value is None:
-            parts.append(pred.IsNull(name, negated=False))
-        else:
-            parts.append(pred.Compare(name, "=", partition_value(value, schema.field(name))))
-    return pred.conjunction(parts)
-
-
-def partition_value(value: Any, column: Field) -> pa.Scalar:
-    """A value of a partition column; it may be given as text."""
-    try:
-        return _exactly(value, column.type)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"partition column {column.name!r} is {column.type}, not {value!r}: {error}") from None
-
-
-def _exactly(value: Any, data_type: DataType) -> pa.Scalar:
-    """A value of a type: nothing is rounded, and no time zone is guessed."""
-    wanted = to_arrow(data_type)
-    if isinstance(value, dt.datetime):
-        if not pa.types.is_timestamp(wanted):
-            raise TypeError("it is a timestamp")
-        if (value.tzinfo is None) != (wanted.tz is None):
-            raise TypeError("it has no time zone" if value.tzinfo is None else "it has a time zone")
-    if isinstance(value, str):
-        # Arrow does not cast text to times.
-        return pa.scalar(dt.time.fromisoformat(value) if pa.types.is_time(wanted) else value).cast(wanted)
-    return pa.scalar(value, wanted)
 
 
 # ------------------------------------------------------------------------------------------------- the changes

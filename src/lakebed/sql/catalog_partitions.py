@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakebed.format.partition_names import partition_table
 from lakebed.format.types.data_types import Field, to_arrow
-from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.sql.jvm.internal_values import from_internal, to_internal
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.table import Table

@@ -7,13 +7,13 @@ from typing import Final
 
 import pyarrow as pa
 
+from lakebed.format.partition_names import partition_names
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import Field
-from lakebed.metadata.plan.file_scan import live_entries, partition_table, stats_views
+from lakebed.metadata.plan.file_scan import live_entries, stats_views
 from lakebed.metadata.store import TableStore
-from lakebed.options import TableOptions
 from lakebed.rows.files.file_reader import DeletedRows, data_file_paths
-from lakebed.system_tables.texts import MILLIS, make_table, row_texts, value_text
+from lakebed.system_tables.texts import MILLIS, make_table, nullable_text, row_texts
 
 
 def manifests(store: TableStore) -> pa.Table:
@@ -115,7 +115,7 @@ def _value_stats_texts(store: TableStore, entries: pa.Table) -> tuple[pa.Array, 
                 bounds = view.columns.get(column.name)
                 values = [None] * len(rows) if bounds is None else getattr(bounds, attribute).to_pylist()
                 columns[column.name] = [
-                    str(v) if which == 0 and v is not None else value_text(v, column, internal=True) for v in values
+                    str(v) if which == 0 and v is not None else nullable_text(v, column, internal=True) for v in values
                 ]
             for i, row in enumerate(rows.tolist()):
                 inner = ", ".join(f"{name}={values[i]}" for name, values in columns.items())
@@ -139,7 +139,7 @@ def partitions(store: TableStore) -> pa.Table:
     nothing = pa.nulls(len(groups), pa.string())
     return pa.table(
         {
-            "partition": _partition_names(store, groups["partition"]),
+            "partition": partition_names(store.schema(), groups["partition"].combine_chunks()),
             "record_count": groups["row_count_sum"],
             "file_size_in_bytes": groups["file_size_sum"],
             "file_count": groups["file_name_count"],
@@ -153,21 +153,6 @@ def partitions(store: TableStore) -> pa.Table:
             "deleted_record_count": _deleted_counts(store, latest, groups["partition"]),
         }
     ).sort_by("partition")
-
-
-def _partition_names(store: TableStore, encoded: pa.ChunkedArray) -> pa.Array:
-    """Partitions as Paimon names them: ``dt=2024-01-01/h=1``, with the default name for nulls and blanks."""
-    schema = store.schema()
-    fields = schema.partition_fields
-    default = TableOptions(schema.options).partition_default_name
-    rows = partition_table(encoded.combine_chunks(), fields).to_pylist() if fields else [{}] * len(encoded)
-    names = []
-    for row in rows:
-        texts = (
-            (field.name, "" if row[field.name] is None else value_text(row[field.name], field)) for field in fields
-        )
-        names.append("/".join(f"{name}={text if text.strip() else default}" for name, text in texts))
-    return pa.array(names, pa.string())
 
 
 def _deleted_counts(store: TableStore, latest: Snapshot | None, partitions: pa.ChunkedArray) -> pa.Array:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakebed.format.binary_row import decode_rows
-from lakebed.format.paths import partition_text
+from lakebed.format.java_text import value_text
 from lakebed.format.types.data_types import Field, nullable
 
 MILLIS: Final = pa.timestamp("ms")
@@ -24,12 +24,12 @@ def row_texts(encoded: pa.Array, fields: Sequence[Field], brackets: str = "{}") 
     if not fields:
         return [brackets] * len(encoded)
     columns = [
-        [value_text(value, field) for value in column.to_pylist()]
+        [nullable_text(value, field) for value in column.to_pylist()]
         for column, field in zip(decode_rows(encoded, [nullable(field.type) for field in fields]), fields, strict=True)
     ]
     return [brackets[0] + ", ".join(values) + brackets[1] for values in zip(*columns, strict=True)]
 
 
-def value_text(value: object, field: Field, *, internal: bool = False) -> str:
-    """A value as text, or (``internal``) as Java prints what it holds: a date as days, a time as milliseconds."""
-    return "null" if value is None else partition_text(value, field.type, legacy_names=internal)
+def nullable_text(value: object, field: Field, *, internal: bool = False) -> str:
+    """Returns a value as text, or (``internal``) as Java prints the object that holds it; ``null`` for null."""
+    return "null" if value is None else value_text(value, field.type, internal=internal)

@@ -25,9 +25,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakebed.format import predicate as pred
+from lakebed.format.partition_names import partition_table
 from lakebed.format.row_kind import KIND_COLUMN, is_retraction
 from lakebed.format.types.data_types import Field
-from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.metadata.plan.levels import LevelFile, level_files, oldest_first, sections
 from lakebed.rows.keyed.keyed_merge import Merger, Source
 from lakebed.rows.keyed.keyed_read import KeyedReader, ReadJob

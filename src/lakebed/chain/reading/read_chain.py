@@ -30,6 +30,7 @@ from lakebed.errors import DataError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.deletion_vector import VectorRange
 from lakebed.format.manifest.manifest import ENTRY_SCHEMA, NO_ENTRIES
+from lakebed.format.partition_names import partition_table
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.plan.file_scan import (
@@ -38,7 +39,6 @@ from lakebed.metadata.plan.file_scan import (
     ScanResult,
     partition_mask,
     partition_part,
-    partition_table,
     scan,
     stats_mask,
 )

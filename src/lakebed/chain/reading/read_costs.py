@@ -8,11 +8,10 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from lakebed.chain.anchors import partition_text
 from lakebed.chain.reading.chain_reader import ANCHOR, ASKED, POSITION
 from lakebed.chain.reading.plan_views import Kind, View
 from lakebed.chain.reading.read_chain import ChainParts, ChainRead
-from lakebed.metadata.plan.file_scan import partition_table
+from lakebed.format.partition_names import partition_table, partition_text
 from lakebed.table_rules.partition_costs import MAIN, PartitionCost
 
 

@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format import predicate as pred
-from lakebed.format.binary_row import decode_rows
 from lakebed.format.file_stats import decode_stats
 from lakebed.format.manifest.manifest import DELETE, ManifestMeta, fold
+from lakebed.format.partition_names import partition_table
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import (
@@ -184,12 +184,6 @@ def partition_part(node: pred.Node | None, schema: TableSchema) -> pred.Node | N
         return None
     part = pred.implied(node, schema.partition_keys)
     return None if part == pred.TRUE else part
-
-
-def partition_table(partitions: pa.Array, fields: Sequence[Field]) -> pa.Table:
-    """Encoded partition rows as a table of partition columns."""
-    columns = decode_rows(partitions, [field.type for field in fields])
-    return pa.table(columns, schema=pa.schema([pa.field(f.name, to_arrow(f.type)) for f in fields]))
 
 
 def partition_mask(entries: pa.Table, node: pred.Node | None, schema: TableSchema) -> Mask | None:

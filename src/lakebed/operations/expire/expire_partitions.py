@@ -17,12 +17,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from lakebed.errors import DataError, OptionError, UnsupportedError
+from lakebed.format.partition_names import partition_table
 from lakebed.format.partition_time import PartitionTime
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind
 from lakebed.format.times import parse_length
 from lakebed.metadata.commit.commit import Commit, commit
-from lakebed.metadata.plan.file_scan import live_entries, partition_table
+from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import delete_partitions
 from lakebed.operations.write import Identity

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import ADD, ENTRY_SCHEMA, SOURCE_COMPACT, as_deletes, entries_from_rows
+from lakebed.format.partition_names import partition_table
 from lakebed.metadata.commit.commit import Change
-from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.rows.append.append_delete import without_vectors
 from lakebed.rows.files.data_file import FileLayout, FilePlace, RollingFiles
 from lakebed.rows.files.file_reader import FileReader

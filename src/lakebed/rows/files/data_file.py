@@ -32,7 +32,7 @@ from lakebed.format.file_stats import (
     column_modes,
 )
 from lakebed.format.manifest.manifest import ADD, SOURCE_APPEND
-from lakebed.format.paths import partition_path
+from lakebed.format.partition_names import partition_folder
 from lakebed.format.row_kind import KIND_COLUMN, is_retraction
 from lakebed.format.schema.table_schema import KEY_PREFIX, SEQUENCE_COLUMN, TableSchema, parquet_schema
 from lakebed.format.types.data_types import Atomic, Field, not_null
@@ -64,14 +64,7 @@ class FileLayout:
         return f"{prefix}{self.unique}-{next(self.numbers)}{codec}.parquet"
 
     def folder(self, partition: Sequence[object], bucket: int) -> str:
-        fields = self.schema.partition_fields
-        path = partition_path(
-            [column.name for column in fields],
-            [column.type for column in fields],
-            partition,
-            default_name=self.options.partition_default_name,
-            legacy_names=self.options.partition_legacy_name,
-        )
+        path = partition_folder(self.schema, partition, self.options)
         return self.store.paths.bucket(path, bucket, directory=self.options.data_file_directory or "")
 
     @cached_property

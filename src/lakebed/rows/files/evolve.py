@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CorruptError, UnsupportedError
+from lakebed.errors import CorruptError
+from lakebed.format.java_text import cast_to_text
 from lakebed.format.types.data_types import (
     STRING_ROOTS,
     Array,
@@ -92,84 +92,9 @@ def _array(array: pa.Array, old: DataType, new: DataType) -> pa.Array:
             items = _array(array.items, old_value, new_value)
             return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted, mask=_mask(array))
         case Atomic(root), Atomic("STRING") if root not in STRING_ROOTS:
-            return _text(array, old).cast(wanted)
+            return cast_to_text(array, old).cast(wanted)
         case _:
             return array.cast(wanted)
-
-
-# ----------------------------------------------------------------------------------------------- values as text
-
-
-def _text(array: pa.Array, old: Atomic) -> pa.Array:
-    """Values as Java prints them."""
-    match old.root:
-        case "DECIMAL":
-            return _decimal_text(array)
-        case "TIME":
-            return _time_text(array, old.params[0])
-        case "TIMESTAMP":
-            return _timestamp_text(array, old.params[0])
-        case "FLOAT" | "DOUBLE":
-            return _float_text(array)
-        case "TIMESTAMP_LTZ":
-            raise UnsupportedError(
-                f"a column changed from {old} to STRING, whose text depends on the reader's time zone; "
-                "read this table with Apache Paimon"
-            )
-        case _:
-            return array.cast(pa.string())
-
-
-def _decimal_text(array: pa.Array) -> pa.Array:
-    """Plain digits, with the dot put in by hand: Arrow prints small decimals with an exponent."""
-    precision, scale = array.type.precision, array.type.scale
-    unscaled = pa.Array.from_buffers(
-        pa.decimal128(precision, 0), len(array), array.buffers(), array.null_count, array.offset
-    ).cast(pa.string())
-    if not scale:
-        return unscaled
-    digits = pc.utf8_lpad(pc.utf8_ltrim(unscaled, "-"), scale + 1, "0")
-    dotted = pc.binary_join_element_wise(
-        pc.utf8_slice_codeunits(digits, 0, -scale), pc.utf8_slice_codeunits(digits, -scale), "."
-    )
-    return pc.if_else(pc.starts_with(unscaled, "-"), pc.binary_join_element_wise("-", dotted, ""), dotted)
-
-
-def _time_text(array: pa.Array, precision: int) -> pa.Array:
-    """``01:02:03``, and with a precision at least one digit of the fraction: ``01:02:03.4``, ``01:02:03.0``."""
-    text = array.cast(pa.string())  # always with three digits
-    if not precision:
-        return pc.utf8_slice_codeunits(text, 0, 8)
-    cut = pc.utf8_slice_codeunits(text, 0, 9 + min(precision, 3))
-    return pc.replace_substring_regex(cut, r"(\.\d+?)0*$", r"\1")
-
-
-def _timestamp_text(array: pa.Array, precision: int) -> pa.Array:
-    """``2024-01-02 03:04:05.678``: as many digits as the precision says, more where the value has them."""
-    text = array.cast(pa.string())  # always with the digits of the unit
-    cut = pc.replace_substring_regex(text, rf"(\.\d{{{precision},}}?)0*$", r"\1")
-    return cut if precision else pc.utf8_rtrim(cut, ".")
-
-
-def _float_text(array: pa.Array) -> pa.Array:
-    """The shortest digits that name the number, in Java's notation; each distinct bit pattern is printed once."""
-    kind = np.float32 if pa.types.is_float32(array.type) else np.float64
-    bits = array.view(pa.int32() if kind is np.float32 else pa.int64()).dictionary_encode()
-    values = np.asarray(bits.dictionary).view(kind)
-    return pa.array([_java_number(value) for value in values], pa.string()).take(bits.indices)
-
-
-def _java_number(value: np.floating) -> str:
-    if np.isnan(value):
-        return "NaN"
-    if np.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return np.format_float_positional(value, unique=True, trim="0")
-    shortest = np.format_float_scientific(value, unique=True, trim="0")
-    two_digits = f"{value:.1e}"  # where one digit would do, Java gives the nearest number of two
-    mantissa, exponent = (two_digits if type(value)(two_digits) == value else shortest).split("e")
-    return f"{mantissa}E{int(exponent)}"
 
 
 # ------------------------------------------------------------------------------------------------- nested arrays

@@ -32,10 +32,10 @@ from lakebed.format.manifest.manifest import (
     as_deletes,
     entries_from_rows,
 )
+from lakebed.format.partition_names import partition_table
 from lakebed.format.row_kind import KIND_COLUMN, is_retraction
 from lakebed.metadata.branch_roles import BranchRole, branch_role
 from lakebed.metadata.commit.commit import Change
-from lakebed.metadata.plan.file_scan import partition_table
 from lakebed.metadata.plan.levels import (
     CompactionOptions,
     CompactUnit,

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from lakebed.format.commit_facts import BYTES_ADDED, BYTES_DELETED, FILES_ADDED, FILES_DELETED, read_count
 from lakebed.format.manifest.manifest import ADD
+from lakebed.format.partition_names import partition_names
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.store import TableStore
 from lakebed.service.answers.contents import Slice, total
-from lakebed.service.answers.texts import partition_names
 from lakebed.service.models.common import Page
 from lakebed.service.models.history import ChangedFile, ChangedGroup, SnapshotChanges, SnapshotInfo
 

@@ -1,4 +1,4 @@
-"""How the service writes values: partitions as text, rows as JSON, times for programs."""
+"""Rows as JSON."""
 
 from __future__ import annotations
 
@@ -6,45 +6,9 @@ import math
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
-
-from lakebed.format.paths import DEFAULT_PARTITION
-from lakebed.format.schema.table_schema import TableSchema
-from lakebed.format.types.data_types import Field
-from lakebed.metadata.plan.file_scan import partition_table
-from lakebed.options import TableOptions
-from lakebed.system_tables.texts import value_text
 
 _EXACT: Final = 2**53
 """Up to here JavaScript tells whole numbers apart."""
-
-
-def partition_names(schema: TableSchema, encoded: pa.Array) -> pa.Array:
-    """Encoded partitions as text: ``dt=2025-01-01/h=1``, and empty text for a table without partitions."""
-    columns = partition_values(schema, encoded)
-    if not columns:
-        return pa.array([""] * len(encoded), pa.string())
-    options = TableOptions(schema.options)
-    default = options.partition_default_name or DEFAULT_PARTITION
-    parts = []
-    for name, texts in columns.items():
-        shown = pc.if_else(pc.equal(pc.utf8_trim_whitespace(texts.fill_null("")), ""), default, texts)
-        parts.append(pc.binary_join_element_wise(f"{name}=", shown.fill_null(default), ""))
-    return pc.binary_join_element_wise(*parts, "/")
-
-
-def partition_values(schema: TableSchema, encoded: pa.Array) -> dict[str, pa.Array]:
-    """The values of encoded partitions as text, by column; null stays null. A text is made once for each value."""
-    if not schema.partition_keys:
-        return {}
-    columns = partition_table(encoded, schema.partition_fields)
-    return {field.name: _texts(columns[field.name], field) for field in schema.partition_fields}
-
-
-def _texts(column: pa.ChunkedArray, field: Field) -> pa.Array:
-    codes = pa.chunked_array(column).combine_chunks().dictionary_encode()
-    texts = [None if value is None else value_text(value, field) for value in codes.dictionary.to_pylist()]
-    return pa.array(texts, pa.string()).take(codes.indices)
 
 
 def json_rows(table: pa.Table) -> list[list[Any]]:

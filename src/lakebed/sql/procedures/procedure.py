@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakebed.errors import OptionError, UnsupportedError
+from lakebed.format.partition_names import parse_partition_spec
 from lakebed.format.types.data_types import quoted_name
 from lakebed.table import Table
 
@@ -75,7 +76,7 @@ def _condition(text: str) -> str:
 
 def partitions(text: str) -> list[dict[str, str]]:
     """``dt=1,hh=2;dt=3`` as partitions."""
-    specs = [pairs(part, "partitions") for part in text.split(";") if part.strip()]
+    specs = [parse_partition_spec(part, "argument partitions") for part in text.split(";") if part.strip()]
     if not specs:
         raise OptionError("argument partitions names no partition; write it like dt=2024-01-01,hh=1;dt=2024-01-02,hh=2")
     return specs
