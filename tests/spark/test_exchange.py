@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from lakebed import Lake
@@ -187,9 +188,9 @@ def test_texts_too_large_for_a_batch_are_written_all_the_same(
         jobs.append(spark.conf.get(BYTES))
         if len(jobs) == 1:
             run_job(frame, *rest)
-            raise RuntimeError(
-                "Job aborted: org.apache.arrow.vector.util.OversizedAllocationException: Memory required"
-            )
+            java = spark.sparkContext._jvm
+            cause = java.org.apache.arrow.vector.util.OversizedAllocationException("Memory required")
+            raise Py4JJavaError("", java.org.apache.spark.SparkException("Job aborted", cause))
         return run_job(frame, *rest)
 
     monkeypatch.setattr(write, "run_job", watched)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from lakebed.errors import DataError
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Field
 from lakebed.spark.columns import spark_type
 from lakebed.spark.predicates import named
+from lakebed.spark.worker_errors import error_record
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -51,12 +53,12 @@ def _as_stored(column: Any, field: Field | None, table: str) -> Column | None:
         return value.cast(wanted)
     if not {given_kind, wanted_kind} <= _NUMBERS or _writers_cast(given_kind, wanted_kind):
         return None
-    message = (
-        f"lakebed.errors.DataError: column {field.name!r} of {table} is {field.type}, "
+    error = DataError(
+        f"column {field.name!r} of {table} is {field.type}, "
         f"but a value of the data ({column.dataType.simpleString()}) does not fit. Nothing was written"
     )
     fitting = value.try_cast(wanted)
-    return F.when(value.isNotNull() & fitting.isNull(), F.raise_error(F.lit(message))).otherwise(fitting)
+    return F.when(value.isNotNull() & fitting.isNull(), F.raise_error(F.lit(error_record(error)))).otherwise(fitting)
 
 
 def _kind(data_type: Any) -> str:

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-import lakebed.errors
 from lakebed.errors import DataError, LakebedError, OptionError, SchemaError, UnsupportedError
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.spark.session import map_in_arrow
+from lakebed.spark.worker_errors import recorded_error
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -36,7 +36,6 @@ Watch = Callable[[int], None]
 
 # Errors that another attempt would meet again.
 _LASTING: Final = (DataError, OptionError, SchemaError, UnsupportedError)
-_OUR_ERROR: Final = re.compile(r"lakebed\.errors\.(\w+): ([^\n]+?)(?: SQLSTATE: \w+)?(?:\n|$)")
 _ROW_NUMBER: Final = re.compile(r"\brow \d+\b")
 _JOB_PART: Final = len("xxxxxxxx-xxxx-4xxx")
 _PATIENCE: Final = 10.0
@@ -106,7 +105,7 @@ def run_job(frame: DataFrame, kernel: Kernel, watch: Watch | None = None) -> Out
             repeated = any(report.repeated for report in reports) or _may_repeat(spark, tag)
         except BaseException as error:
             _end(spark, tag)
-            ours = _own_error(error)
+            ours = recorded_error(error)
             if ours is not None:
                 raise ours from None
             raise
@@ -159,15 +158,6 @@ def _loads(report: bytes) -> _Report:
     loaded = pickle.loads(bytes(report))  # noqa: S301 - written by our own task; Spark itself moves code this way
     assert isinstance(loaded, _Report)  # noqa: S101 - for the type checker
     return loaded
-
-
-def _own_error(error: BaseException) -> LakebedError | None:
-    """The error of ours that a worker's trace tells of."""
-    found = _OUR_ERROR.search(str(error))
-    kind = getattr(lakebed.errors, found[1], None) if found else None
-    if found is None or not isinstance(kind, type) or not issubclass(kind, LakebedError):
-        return None
-    return kind(found[2])
 
 
 # ------------------------------------------------------------------------------------------------- watching Spark

@@ -30,6 +30,7 @@ import pyarrow as pa
 
 from lakebed.errors import LakebedError
 from lakebed.spark.settings import set_for_now
+from lakebed.spark.worker_errors import recorded_errors
 from lakebed.version import VERSION
 
 if TYPE_CHECKING:
@@ -43,25 +44,13 @@ _PACKAGES: Final = ("lakebed", "pyspark_lakebed")
 _BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 _BATCH_ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _NO_LIMIT: Final = str(2**31 - 1)
-_SMALL_KINDS: Final = frozenset(
-    [
-        "boolean",
-        "tinyint",
-        "smallint",
-        "int",
-        "bigint",
-        "float",
-        "double",
-        "decimal",
-        "date",
-        "timestamp",
-        "timestamp_ntz",
-        "string",
-        "char",
-        "varchar",
-        "void",
-    ]
+_FIXED_SIZE_TYPES: Final = frozenset(
+    {
+        *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal"),
+        *("date", "timestamp", "timestamp_ntz", "void"),
+    }
 )
+_TEXT_TYPES: Final = frozenset({"string", "char", "varchar"})
 _served: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -191,24 +180,35 @@ def map_in_arrow(frame: DataFrame, kernel: Any, schema: Any) -> DataFrame:
         frame = frame.toDF(*(f"c{place}" for place in range(len(names))))
         kernel = partial(_with_names, kernel, names)
     with without_pandas_note():
-        return frame.mapInArrow(kernel, schema)
+        return frame.mapInArrow(partial(_with_records, kernel), schema)
 
 
 @contextlib.contextmanager
 def unmeasured_batches(frame: DataFrame, rows: int) -> Iterator[None]:
-    """While this lasts, Spark hands the rows of such a frame to Python so many at a time, without weighing them.
+    """Makes Spark pass the rows of this frame to Python in batches of ``rows`` rows, without measuring each row.
 
-    Spark 4.1 and later add up the bytes of all columns after every row, to end a batch at a limit; that takes as long as
-    everything else about it. A thousand rows need no such limit where a row is a few kilobytes, as rows of numbers, times
-    and texts are. Sessions whose user has set the limit, and frames with other columns, keep it.
+    Spark 4.1 and later add up the bytes of all columns after each row to end a batch at a size limit. That takes as long as
+    all the rest. A thousand rows of a few kilobytes need no limit. The limit stays if the user has set it, and for frames
+    with other columns than numbers, times and texts.
+
+    A batch of very large texts then fails, and the caller has to repeat the work with the limit, see
+    :func:`~lakebed.spark.worker_errors.java_causes`. Spark Connect does not tell the cause of a failure, so there frames
+    with texts keep the limit.
     """
     spark = frame.sparkSession
+    tells_causes = hasattr(spark, "_jsparkSession")
     kinds = {kind.partition("(")[0] for _, kind in frame.dtypes}
-    if not kinds <= _SMALL_KINDS:
+    if not kinds <= (_FIXED_SIZE_TYPES | _TEXT_TYPES if tells_causes else _FIXED_SIZE_TYPES):
         yield
         return
     with set_for_now(spark, {_BATCH_BYTES: _NO_LIMIT, _BATCH_ROWS: str(rows)}):
         yield
+
+
+def _with_records(kernel: Any, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a task: the kernel, whose errors the driver can decode."""
+    with recorded_errors():
+        yield from kernel(batches)
 
 
 def _with_names(kernel: Any, names: list[str], batches: Iterator[pa.RecordBatch]) -> Any:

@@ -18,7 +18,6 @@ from lakebed.format.manifest.manifest import ADD, NO_ENTRIES, ManifestMeta, fold
 from lakebed.metadata.plan.file_scan import ScanMode, ScanRequest, without_misses
 from lakebed.metadata.store import TableStore
 from lakebed.spark.session import map_in_arrow
-from lakebed.spark.worker_errors import plain_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,8 +83,7 @@ def _run(
     """Runs in a task: the entries of the parts whose numbers come in, pruned, as bytes."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            with plain_errors():
-                entries = without_misses(store, request, store.manifests.read_entries(parts[number]))
+            entries = without_misses(store, request, store.manifests.read_entries(parts[number]))
             sink = pa.BufferOutputStream()
             with pa.ipc.new_stream(sink, entries.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
                 stream.write_table(entries.combine_chunks())

@@ -25,7 +25,6 @@ from lakebed.spark.read.native_evolution import absent
 from lakebed.spark.read.native_files import TASK_MERGE_BUDGET, Reader, Split, divide, enough, pack, split_size
 from lakebed.spark.read.native_parquet import read_files
 from lakebed.spark.session import map_in_arrow
-from lakebed.spark.worker_errors import plain_errors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -90,10 +89,9 @@ def _read_splits(spark: SparkSession, reader: Reader, splits: Sequence[Split]) -
 
 def _run_splits(reader: Reader, splits: Sequence[Split], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in a task: the rows of the splits whose numbers come in."""
-    with plain_errors():
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from read_split(reader, splits[number])
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield from read_split(reader, splits[number])
 
 
 def for_task(reader: Reader, merge_budget: int) -> Reader:

@@ -321,7 +321,7 @@ def _large(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.Table]:
         if len(batch):
             held.append(batch)
             size += batch.nbytes
-        if size >= most:
+        if held and size >= most:
             yield pa.Table.from_batches(held).combine_chunks()
             held, size = [], 0
     if held:

@@ -43,6 +43,7 @@ from lakebed.spark.casts import as_inserted
 from lakebed.spark.jobs import JobFiles, Outcome, run_job, spill_folder
 from lakebed.spark.session import unmeasured_batches
 from lakebed.spark.settings import set_for_now
+from lakebed.spark.worker_errors import java_causes
 from lakebed.spark.write.assign_buckets import BUCKET, Assigned, Assigning, BucketOwner, ByAssigner, ByGivenBucket
 from lakebed.spark.write.exchange import (
     HANDED_BLOCKS,
@@ -66,8 +67,14 @@ _SHUFFLED_BATCH: Final = HANDED_BLOCKS
 _ADVISED_BYTES: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 _SHUFFLED_PER_STORED: Final = 2
 """How many times as large rows are on their way through a shuffle as in a file, at least."""
-_TOO_LARGE: Final = ("OversizedAllocation", "OutOfMemory")
-"""What Spark says when a thousand rows were more than fits one batch: texts of megabytes."""
+_TOO_LARGE: Final = frozenset(
+    {
+        "org.apache.arrow.vector.util.OversizedAllocationException",
+        "org.apache.arrow.memory.OutOfMemoryException",
+        "java.lang.OutOfMemoryError",
+    }
+)
+"""What Spark throws if the rows of one batch, with texts of megabytes, do not fit into memory."""
 
 SMALL_BYTES: Final = 1024 * 1024
 """Rows of a task that are less than this come back to the driver, where buckets and partitions do not separate them."""
@@ -139,7 +146,7 @@ def _run(frame: DataFrame, plan: WritePlan, task: _WriteTask) -> Outcome:
         ):
             return _jobs(frame, plan.schema, task, folder)
     except Exception as error:
-        if not any(sign in str(error) for sign in _TOO_LARGE):
+        if _TOO_LARGE.isdisjoint(java_causes(error)):
             raise
     task.files.remove(plan.store, plan.schema)
     with local_folder(frame.sparkSession) as folder:

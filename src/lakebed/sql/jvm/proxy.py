@@ -12,8 +12,8 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, ClassVar, Final
 
-import lakebed.errors
 from lakebed.errors import LakebedError
+from lakebed.spark.worker_errors import known_error
 from lakebed.sql.jvm.jvm_values import Jvm
 
 _LOG: Final = logging.getLogger("lakebed")
@@ -110,5 +110,4 @@ def own_error(error: BaseException) -> LakebedError | None:
         origin = origin.getCause()
     if origin is None:
         return None
-    kind = getattr(lakebed.errors, origin.kind(), LakebedError)
-    return kind(origin.getMessage())
+    return known_error(origin.kind(), origin.getMessage())
