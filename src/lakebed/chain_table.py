@@ -1,4 +1,4 @@
-"""What a table does that only chain tables do: build full partitions, become a chain table, and become a plain one again."""
+"""The methods of a table that are about chains: build full partitions, convert to a chain table and back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from lakebed.chain.compact_chain import Asked, ChainCompaction, ChainPolicy, compact_chain
-from lakebed.chain.convert import disable_chain, enable_chain, is_half_way
+from lakebed.chain.convert import disable_chain, enable_chain, is_half_enabled
 from lakebed.chain.layout import ChainTable
 from lakebed.chain.reading.branch_versions import BranchVersions
 from lakebed.chain.reading.plan_views import View
@@ -32,7 +32,7 @@ Partition = Mapping[str, Any]
 
 
 class ChainVerbs:
-    """The part of a table that is about its chain."""
+    """The methods of a table that only chain tables have, or that convert a table into one."""
 
     _store: TableStore
     _spark: SparkSession | None
@@ -48,19 +48,34 @@ class ChainVerbs:
         dry_run: bool = False,
         spark: SparkSession | None = None,
     ) -> ChainCompaction:
-        """Build full partitions of a chain table, so that reads of them, and of the days after them, merge less.
+        """Build full partitions of a chain table, so that reads of these days and of later ones merge less.
 
-        Which: those that ``partition`` names (one or several; without the columns of the group, in every group), those that
-        satisfy ``where``, a SQL expression over the partition columns, or what ``policy`` picks: as soon as a chain is
-        ``depth`` partitions deep, its changes weigh ``bytes``, or its anchor is ``age`` old. Only days with changes of their
-        own are built. One that is full already is left alone, unless it is stale or ``overwrite`` says to build it anew.
-        Changes stay. With ``dry_run`` nothing is built, and the result says what it would cost and gain. With a Spark
-        session, given here or to ``connect``, tasks do the work.
+        Only days with changes of their own are built. The changes are kept. At least one of ``partition``, ``where``
+        and ``policy`` is required.
+
+        Args:
+            partition: Partition values, or a list of them. Without the columns of the group, the day of every group.
+            where: A SQL expression over the partition columns.
+            policy: Limits ``depth`` (partitions of changes), ``bytes`` (their size) and ``age`` (time since the last
+                full partition). A partition is built as soon as one limit is reached.
+            overwrite: Also rebuild partitions that are full and not stale.
+            dry_run: Build nothing; the result tells what would be built.
+            spark: The Spark session that does the work; by default the one given to ``connect``, if any.
+
+        Returns:
+            The partitions that were built, and those that were skipped with the reason.
+
+        Raises:
+            OptionError: The table is not a chain table, or the request is incomplete.
+            CommitConflictError: Another commit changed what was read. Nothing was committed.
+
+        Example:
+            ``table.compact_chain({"date": "20250729"})`` or ``table.compact_chain(policy={"depth": 7})``
         """
         chain = self._chain()
         schema = chain.main.schema()
         if partition is None and where is None and policy is None:
-            raise OptionError("say which partitions are to be built: partition=, where= or policy=")
+            raise OptionError("compact_chain() needs at least one of partition=, where= and policy=")
         node = _condition(schema, partition, where)
         asked = Asked(node, None if policy is None else ChainPolicy.of(policy), overwrite)
         session = spark or self._spark
@@ -77,15 +92,25 @@ class ChainVerbs:
         chain_keys: Sequence[str] | None = None,
         options: Mapping[str, object] | None = None,
     ) -> None:
-        """Make this plain table a chain table whose full partitions are what it holds; no row is written anew.
+        """Convert this table into a chain table. Its partitions become full partitions; no rows are rewritten.
 
-        What is given goes to the options ``partition.timestamp-pattern``, ``partition.timestamp-formatter`` and
-        ``chain-table.chain-partition-keys``; ``options`` are more of them, such as other names of the branches.
+        Args:
+            timestamp_pattern: Option ``partition.timestamp-pattern``, such as ``$date``.
+            timestamp_formatter: Option ``partition.timestamp-formatter``, such as ``yyyyMMdd``.
+            chain_keys: Option ``chain-table.chain-partition-keys``: the partition columns that form the time.
+            options: Further options, such as other names of the branches.
+
+        Raises:
+            OptionError: The table is a chain table already, or its options do not allow it.
+            CommitConflictError: Another commit wrote to the table meanwhile. The table is unchanged.
+
+        Example:
+            ``table.enable_chain(timestamp_pattern="$date", timestamp_formatter="yyyyMMdd")``
         """
         self._check_main()
         known = ChainTable.of(self._store)
-        if known is not None and not is_half_way(known):
-            raise OptionError(f"table {self._store.name} is a chain table already")
+        if known is not None and not is_half_enabled(known):
+            raise OptionError(f"table {self._store.name} is already a chain table")
         given = {
             TableOptions.partition_timestamp_pattern.name: timestamp_pattern,
             TableOptions.partition_timestamp_formatter.name: timestamp_formatter,
@@ -95,10 +120,20 @@ class ChainVerbs:
         enable_chain(self._store, {**normalise(options or {}), **wanted}, lambda changes: self.alter(*changes))
 
     def disable_chain(self, *, dry_run: bool = False) -> None:
-        """Make this chain table a plain one that holds its full partitions; no row is written anew.
+        """Convert this chain table into an ordinary table that holds its full partitions; no rows are rewritten.
 
-        Days that exist only as changes are an error: :meth:`compact_chain` them first. The branches stay; drop them when
-        they are not needed any more. With ``dry_run`` it is only looked at whether that is possible.
+        The branches are kept. Drop them when they are no longer needed.
+
+        Args:
+            dry_run: Only check whether it is possible.
+
+        Raises:
+            OptionError: The table is not a chain table, or has days that exist only as changes. Build those with
+                :meth:`compact_chain` first.
+            CommitConflictError: Another commit wrote to the table meanwhile. It is still a chain table.
+
+        Example:
+            ``table.disable_chain()``
         """
         self._check_main()
         disable_chain(self._chain(), lambda changes: self.alter(*changes), dry_run=dry_run)
@@ -106,18 +141,18 @@ class ChainVerbs:
     def _chain(self) -> ChainTable:
         chain = ChainTable.of(self._store.on_branch(MAIN_BRANCH))
         if chain is None:
-            raise OptionError(f"table {self._store.name} is no chain table; enable_chain() makes it one")
+            raise OptionError(f"table {self._store.name} is not a chain table; enable_chain() makes it one")
         return chain
 
     def _check_main(self) -> None:
         if self._store.paths.branch != MAIN_BRANCH:
             raise OptionError(
-                f"open table {self._store.name} itself for that, not its branch {self._store.paths.branch!r}"
+                f"this works on table {self._store.name} itself, not on its branch {self._store.paths.branch!r}"
             )
 
 
 def _condition(schema: TableSchema, partition: Partition | Sequence[Partition] | None, where: str | None) -> pred.Node:
-    """What partitions a call asks for, as a condition on partition columns."""
+    """The partitions that a call asks for, as a condition on partition columns."""
     parts: list[pred.Node] = [] if where is None else [parse_where(where, schema.partition_fields)]
     if partition is not None:
         specs = [partition] if isinstance(partition, Mapping) else list(partition)

@@ -40,8 +40,9 @@ if TYPE_CHECKING:
 class Plan:
     """What a scan will open: the snapshot, the files, and what each step of planning kept.
 
-    ``version`` is the version as text. ``files`` has a row per data file: path, partition, bucket, level, rows and bytes. In a
-    chain table a file is listed once for each partition that it is read for, and ``views`` tells how each partition is read.
+    ``version`` is the version as text. ``files`` has a row per data file: path, partition, bucket, level, rows and
+    bytes. In a chain table a file is listed once for each partition that it is read for, and ``views`` tells how each
+    partition is read.
     """
 
     table: str

@@ -16,7 +16,7 @@ from lakebed.table_rules.schema_rules import SchemaRules
 
 
 def rules_of(store: TableStore) -> TableRules:
-    """The rules of a branch. The options of main decide, because other engines may not have set them on the branches."""
+    """The rules of a branch. The options of main decide: other engines may not have set them on the branches."""
     branch = store.paths.branch
     options = (store if branch == MAIN_BRANCH else store.on_branch(MAIN_BRANCH)).schema().options
     if chain_branches(options) is None:

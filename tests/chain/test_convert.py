@@ -157,14 +157,14 @@ def test_bad_calls(lake: lakebed.Lake) -> None:
 
 def test_a_write_that_comes_in_between_takes_it_back(lake: lakebed.Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     table = plain(lake)
-    let_go = convert._let_go
+    let_go = convert._empty_main
 
     def raced(store: object, start: object) -> None:
         table.write([{"k": 7, "v": "raced", "date": "20250801"}])
         let_go(store, start)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(convert, "_let_go", raced)
+        patched.setattr(convert, "_empty_main", raced)
         with pytest.raises(CommitConflictError, match="it stays what it was"):
             enable(table)
     assert table.branches() == []
@@ -180,7 +180,7 @@ def test_one_that_died_half_way_is_made_again(lake: lakebed.Lake, monkeypatch: p
     def die(*_: object) -> None:
         raise KeyboardInterrupt
 
-    for step in ("_make_branches", "_let_go"):
+    for step in ("_make_branches", "_empty_main"):
         with monkeypatch.context() as patched:
             patched.setattr(convert, step, die)
             with pytest.raises(KeyboardInterrupt):

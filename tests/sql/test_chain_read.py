@@ -67,7 +67,7 @@ def test_time_travel(lake: Lake, filled: str) -> None:
     assert rows(lake, query.format(filled)) == [(1,), (2,), (3,), (9,)]
     seconds = before.time_millis // 1000 + 1
     assert rows(lake, query.format(f"{filled} TIMESTAMP AS OF {seconds}")) == [(1,), (2,), (3,)]
-    with pytest.raises(Exception, match="is a chain table, whose branches count their snapshots each for itself"):
+    with pytest.raises(Exception, match="is a chain table, and each of its branches numbers its own snapshots"):
         lake.sql(f"SELECT * FROM {filled} VERSION AS OF 1").collect()
 
 

@@ -1,19 +1,21 @@
 """Schema changes of a chain table: what is changed on main is also changed on both data branches.
 
-Columns: the data branches must have the columns of main. Otherwise the change is refused and nothing is changed. Branches that
-already have the columns as they will be after the change are accepted, so a call that failed half way can be repeated.
+Columns: the data branches must have the columns of main. Otherwise the change is refused and nothing is changed.
+Branches that already have the columns as they will be after the change are accepted, so a call that failed half way can
+be repeated.
 
-Options: they are set and removed on the data branches as well. An option that a branch has set to a different value than
-main, such as its snapshot retention, is left alone. :data:`SHARED` options are the same on all three branches.
+Options: they are set and removed on the data branches as well. An option that a branch has set to a different value
+than main, such as its snapshot retention, is left alone. :data:`SHARED` options are the same on all three branches.
 
-The branches are changed first, main last, each by a schema of its own. A reader that meets a half-made change finds columns
-that one branch lacks, and raises an error that says so.
+The branches are changed first, main last, each by a schema of its own. A reader that meets a half-made change finds
+columns that one branch lacks, and raises an error that says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from lakebed.chain.check_chain import DEFAULT_BRANCHES, check_chain
@@ -86,13 +88,17 @@ class ChainSchemaRules(SchemaRules):
         for branch in existing:
             own = [one for one in self.changes if _is_due(one, branch, before, after)]
             has_snapshots = branch.snapshots.latest() is not None
-            branch.schemas.change(lambda current, own=own, old=has_snapshots: derive(current, own, old))  # type: ignore[misc]
+            branch.schemas.change(partial(_derived, derive, own, has_snapshots))
 
     def finish(self, store: TableStore) -> None:
         """Create the data branches if the caller did not name any."""
         if self.makes_branches:
             for name in chain_branches(store.schema().options) or ():
                 create_branch(store, name, ignore_if_exists=True)
+
+
+def _derived(derive: Derive, changes: Sequence[Change], has_snapshots: bool, current: TableSchema) -> TableSchema:
+    return derive(current, changes, has_snapshots)
 
 
 def _missing_branch_names(store: TableStore, changes: Sequence[Change]) -> list[Change]:
@@ -105,8 +111,8 @@ def _missing_branch_names(store: TableStore, changes: Sequence[Change]) -> list[
         return []
     if store.snapshots.latest() is not None:
         raise OptionError(
-            f"table {store.name} has rows, which a chain table keeps in its branches: call enable_chain() on it, or create "
-            f"the branches and set {FULL_BRANCH!r} and {DELTA_BRANCH!r} as well"
+            f"table {store.name} has rows, which a chain table keeps in its branches: call enable_chain() on it, or "
+            f"create the branches and set {FULL_BRANCH!r} and {DELTA_BRANCH!r} as well"
         )
     return [SetOption(name, value) for name, value in DEFAULT_BRANCHES.items()]
 
@@ -119,8 +125,8 @@ def _check_columns(branch: TableStore, before: TableSchema, after: TableSchema) 
     """Raise unless a branch has the columns of main, before or after the change."""
     if _columns(branch.schema()) not in (_columns(before), _columns(after)):
         raise SchemaError(
-            f"table {branch.name}: the columns of its branch {branch.paths.branch!r} are not those of main, so they cannot be "
-            f"changed together. Alter {branch.name}$branch_{branch.paths.branch} first; nothing was changed"
+            f"table {branch.name}: the columns of its branch {branch.paths.branch!r} are not those of main, so they "
+            f"cannot be changed together. Alter {branch.name}$branch_{branch.paths.branch} first; nothing was changed"
         )
 
 

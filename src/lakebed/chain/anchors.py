@@ -1,7 +1,8 @@
-"""Which full partitions may go: not those that changes after them need as their beginning.
+"""Which full partitions must not be dropped: those that changes build on.
 
-A change partition is read on top of the nearest earlier full partition of its group, its anchor. If that goes and no earlier
-one is left, the rows that the changes do not mention would vanish from every day up to the next full partition.
+A partition of changes is read on top of the nearest earlier full partition of its group, its anchor. If that partition
+is dropped and no earlier one is left, all rows that the changes do not mention disappear from every day up to the next
+full partition.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from lakebed.metadata.store import TableStore
 
 
 def live_partitions(store: TableStore, snapshot: Snapshot | None) -> pa.Array:
-    """The encoded partitions of a branch that hold files in a snapshot."""
+    """The encoded partitions of a branch that have files in a snapshot."""
     return pc.unique(live_entries(store, snapshot)["partition"].combine_chunks())
 
 
 def known_links(keys: ChainKeys, partitions: pa.Array) -> tuple[list[Link], list[dict[str, Any]]]:
-    """The partitions that have a time, by group and time, and the values of those that have none."""
+    """The partitions whose values form a time, sorted by group and time, and the values of those that do not."""
     links: list[Link] = []
     timeless: list[dict[str, Any]] = []
     rows = partition_table(partitions, keys.schema.partition_fields).to_pylist()
@@ -40,7 +41,7 @@ def known_links(keys: ChainKeys, partitions: pa.Array) -> tuple[list[Link], list
 
 
 def by_group(links: Iterable[Link]) -> dict[tuple[Any, ...], list[Link]]:
-    """Links of each group, by time."""
+    """The links of each group, sorted by time."""
     found: dict[tuple[Any, ...], list[Link]] = {}
     for link in sorted(links, key=lambda one: one.time):
         found.setdefault(link.group, []).append(link)
@@ -48,9 +49,9 @@ def by_group(links: Iterable[Link]) -> dict[tuple[Any, ...], list[Link]]:
 
 
 def needed_anchors(before: Iterable[Link], after: Iterable[Link], deltas: Iterable[Link]) -> list[tuple[Link, Link]]:
-    """The full partitions that go from ``before`` to ``after`` though changes need them, each with such a change.
+    """The full partitions that are in ``before`` but not in ``after``, and that changes need; each with such a change.
 
-    A change needs its anchor if it would have none afterwards.
+    A partition of changes needs its anchor if no earlier full partition would be left for it.
     """
     left, full = by_group(after), by_group(before)
     needed: dict[bytes, tuple[Link, Link]] = {}
@@ -70,7 +71,7 @@ def needed_anchors(before: Iterable[Link], after: Iterable[Link], deltas: Iterab
 def check_droppable(
     name: str, before: Iterable[Link], after: Iterable[Link], deltas: Iterable[Link], *, doing: str, instead: str
 ) -> None:
-    """Refuse to let go of a full partition that changes need."""
+    """Raise if the change from ``before`` to ``after`` drops a full partition that changes need."""
     for anchor, change in needed_anchors(before, after, deltas):
         raise OptionError(
             f"table {name}: full partition {partition_text(anchor.values)} cannot be {doing}: the changes of "

@@ -1,13 +1,13 @@
-"""What commits did to the partitions of a branch, read off its snapshots once and remembered.
+"""Which commits wrote to which partition of a branch. Read from its snapshots once and kept in a sidecar file.
 
-A partition has a list of :class:`Write`: who touched it, in which snapshots and when. Compactions of the branch change no
-rows and are left out. Of the branch of changes only commits of kind OVERWRITE are looked at, since appends make nothing
-stale; of the full branch all of them are.
+Each partition has a list of :class:`Write`: the kind of commit, its snapshots and its time. Compactions of a branch
+change no rows, so they are skipped. Of the delta branch only commits of kind OVERWRITE are recorded, because appends
+make no full partition stale. Of the full branch all commits are recorded.
 
-What was read is kept in ``.lakebed/chain.json`` beside the branch, because snapshots expire, and goes where the branch goes.
-It is a cache: nobody else looks at it, it is extended by whoever needs more of it (commits of others included), one that
-cannot be read or written does no harm, and what a rollback made wrong is noticed by the check of the last snapshot and read
-anew. Where it was deleted, what expired snapshots did is unknown, and counts as if it had never happened.
+The log is kept in ``.lakebed/chain.json`` beside the branch, because snapshots expire. The file is a cache. Any process
+that needs more of the log extends it, also by commits of other engines. A file that cannot be read or written is
+ignored. After a rollback the check of the last snapshot does not match, and the log is read again. If the file is
+deleted, commits whose snapshots have expired are unknown and treated as if they had not happened.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lakebed.metadata.store import TableStore
 APPENDED: Final = "append"
 OVERWRITTEN: Final = "overwrite"
 DROPPED: Final = "drop"
-GONE: Final = "expire"
+DROPPED_BY_EXPIRY: Final = "expire"
 
 _VERSION: Final = 1
 _SAVED_EVERY: Final = 32
@@ -40,9 +40,10 @@ _BRANCHES: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Commits that touched a partition, from snapshot ``first`` to ``last``; ``kind`` is one of the words above.
+    """Commits that wrote to a partition, from snapshot ``first`` to ``last``; ``kind`` is one of the constants above.
 
-    Only appends that follow each other are one write. ``build`` says which build of the partition it was, if it was one.
+    Consecutive appends are one write; every other commit is one of its own. ``build`` is the id of the build, if it was
+    one.
     """
 
     kind: str
@@ -54,7 +55,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class BranchLog:
-    """The writes to each partition of a branch (as an encoded row), up to a snapshot whose check is ``check``."""
+    """The writes to each encoded partition of a branch, up to snapshot ``upto``, whose check is ``check``."""
 
     upto: int = 0
     check: int = 0
@@ -62,7 +63,7 @@ class BranchLog:
     builds: Mapping[str, Lineage] = field(default_factory=dict)
 
     def last(self, partition: bytes, upto: int) -> Write | None:
-        """The last write to a partition up to a snapshot; ``None`` if none is known."""
+        """The last write to a partition up to a snapshot; ``None`` if no write is known."""
         return next((one for one in reversed(self.writes.get(partition, ())) if one.first <= upto), None)
 
     def after(self, partition: bytes, snapshot_id: int, upto: int) -> Iterator[Write]:
@@ -70,12 +71,12 @@ class BranchLog:
         return (one for one in self.writes.get(partition, ()) if snapshot_id < one.last and one.first <= upto)
 
     def lineage(self, partition: bytes, upto: int) -> Lineage | None:
-        """Of what a partition was built, if nobody wrote to it since."""
+        """What a partition was built from; ``None`` if it was not built, or written to after that."""
         last = self.last(partition, upto)
         return None if last is None or last.build is None else self.builds.get(last.build)
 
     def before(self, snapshot_id: int) -> BranchLog:
-        """What is left when everything from a snapshot on is to be read anew."""
+        """The log without everything from a snapshot on."""
         kept = {
             partition: tuple(one for one in writes if one.last < snapshot_id)
             for partition, writes in self.writes.items()
@@ -83,7 +84,7 @@ class BranchLog:
         return BranchLog(snapshot_id - 1, 0, {name: writes for name, writes in kept.items() if writes}, self.builds)
 
     def extended(self, store: TableStore, snapshots: list[Snapshot], *, appends: bool) -> BranchLog:
-        """With what these snapshots, which follow the last one known, did."""
+        """The log extended by these snapshots, which follow the last known one."""
         writes, builds = dict(self.writes), dict(self.builds)
         for snapshot in snapshots:
             made = {lineage.partition: lineage for lineage in read_lineages(snapshot.properties)}
@@ -104,7 +105,7 @@ def _joined(known: tuple[Write, ...], write: Write) -> tuple[Write, ...]:
 
 
 def _reachable(writes: Mapping[bytes, tuple[Write, ...]], builds: Mapping[str, Lineage]) -> dict[str, Lineage]:
-    """The builds that somebody may still ask for: those of partitions as they are, and those that they stand on."""
+    """The builds that may still be looked up: those of writes in the log, and those of their anchors."""
     wanted = [one.build for of_partition in writes.values() for one in of_partition if one.build is not None]
     kept: dict[str, Lineage] = {}
     while wanted:
@@ -116,17 +117,17 @@ def _reachable(writes: Mapping[bytes, tuple[Write, ...]], builds: Mapping[str, L
 
 
 def touched(store: TableStore, snapshot: Snapshot, *, appends: bool) -> dict[bytes, str]:
-    """The partitions that a commit wrote to, and how."""
+    """The partitions that a commit wrote to, each with the kind of write."""
     overwrites = snapshot.commit_kind is CommitKind.OVERWRITE
-    lets_go_of_lost_files = overwrites and snapshot.operation == "DELETE"  # nobody meant to replace anything
-    if read_flag(snapshot.properties, CHAIN_SAME_ROWS) or lets_go_of_lost_files:
+    removes_lost_files = overwrites and snapshot.operation == "DELETE"  # a repair, which replaces no rows
+    if read_flag(snapshot.properties, CHAIN_SAME_ROWS) or removes_lost_files:
         return {}
     if not overwrites and not (appends and snapshot.commit_kind is CommitKind.APPEND):
         return {}
     entries = store.manifests.read_entries(store.manifests.read_list(snapshot.delta_manifest_list))
     flags = pa.table({"partition": entries["partition"], "adds": pc.equal(entries["kind"], ADD)})
     found = flags.group_by("partition").aggregate([("adds", "any")])
-    without = GONE if read_flag(snapshot.properties, CHAIN_EXPIRED) else DROPPED
+    without = DROPPED_BY_EXPIRY if read_flag(snapshot.properties, CHAIN_EXPIRED) else DROPPED
     with_rows = OVERWRITTEN if overwrites else APPENDED
     return {
         partition: with_rows if adds else without
@@ -142,12 +143,12 @@ _known: Final[dict[str, BranchLog]] = {}
 
 
 def sidecar_path(store: TableStore) -> str:
-    """Where the log of a branch is kept."""
+    """The path of the sidecar file of a branch."""
     return f"{store.paths.history_index}/chain.json"
 
 
 def branch_log(store: TableStore, upto: Snapshot | None, *, appends: bool) -> BranchLog:
-    """The log of a branch, up to a snapshot at least; reads as few files as it can."""
+    """The log of a branch up to a snapshot, or further. Reads only the snapshots that the log does not have yet."""
     if upto is None:
         return BranchLog()
     place = store.paths.branch_root
@@ -169,13 +170,13 @@ def branch_log(store: TableStore, upto: Snapshot | None, *, appends: bool) -> Br
 
 
 def forget_logs() -> None:
-    """Let this process forget what it read; the next look begins with what is on disk."""
+    """Clear the logs that this process holds in memory; the next call reads the sidecar file again."""
     with _lock:
         _known.clear()
 
 
 def _still_true(store: TableStore, log: BranchLog) -> BranchLog:
-    """A log without what was rolled back since: snapshots that are there now are read anew then."""
+    """A log without snapshots that were rolled back; the snapshots that exist now are then read again."""
     if log.upto == 0:
         return log
     found = store.snapshots.find(log.upto)
@@ -217,4 +218,4 @@ def _save(store: TableStore, log: BranchLog) -> None:
     try:
         store.storage.replace(sidecar_path(store), json.dumps(raw).encode())
     except LakebedError:
-        return  # it is a cache, and the warehouse may be read-only
+        return  # the file is a cache, and the warehouse may be read-only

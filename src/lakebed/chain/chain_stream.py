@@ -1,9 +1,10 @@
-"""Streams of a chain table's main branch: what is there now, once, then every change that the delta branch gets.
+"""Streams of main of a chain table: first the current content, then every change that the delta branch gets.
 
-What is there now is, of each group, its latest full partition and the delta partitions after it, each under its own partition; of
-a group without full partitions all deltas. With ``chain-table.streaming.merge-snapshot`` they are merged instead, into the last of
-them. Both branches are pinned at one moment; the changes go on right after the pinned snapshot of the delta branch. Main's own
-partitions, and full partitions that come later, are no changes.
+The current content of a group is its latest full partition and the later partitions of changes, each under its own
+partition values. A group without full partitions is all its changes. With ``chain-table.streaming.merge-snapshot`` they
+are merged into the last one of them instead. Both branches are pinned at one moment. The changes begin right after the
+pinned snapshot of the delta branch. Partitions of main itself, and full partitions that are written later, are not part
+of the changes.
 """
 
 from __future__ import annotations
@@ -63,12 +64,12 @@ def chain_stream(chain: ChainTable, wanted: TableStream) -> ChainStream:
 
 @dataclass(frozen=True)
 class ChainStream(TableStream):
-    """A stream over a chain table; ``store`` and ``schema`` are those of its delta branch."""
+    """A stream of a chain table; ``store`` and ``schema`` are those of its delta branch."""
 
     chain: ChainTable = field(kw_only=True)
 
     def start(self) -> Position:
-        """Where a new stream begins: at what is there now."""
+        """The position at which a new stream begins: the current content."""
         self._check()
         versions = latest_versions(self.chain)
         full, delta = (0 if one is None else one.id for one in (versions.full, versions.delta))
@@ -85,8 +86,8 @@ class ChainStream(TableStream):
             given.append(TableOptions.scan_mode.name)
         if given:
             raise UnsupportedError(
-                f"a stream of {where} begins with what is there now, so option {given[0]!r} is not for it; stream "
-                f"{self.chain.main.name}$branch_{self.store.paths.branch} to begin elsewhere"
+                f"a stream of {where} always begins with the current content, so leave out option {given[0]!r}; stream "
+                f"{self.chain.main.name}$branch_{self.store.paths.branch} to begin at another position"
             )
         if MergeSpec.of(self.schema).engine != "deduplicate":
             raise UnsupportedError(f"{where}: only merge engine deduplicate of the delta branch can be streamed")
@@ -97,7 +98,7 @@ class ChainStream(TableStream):
             )
 
     def state(self, at: Position) -> Contents:
-        """What was there at the pinned moment."""
+        """The content at the pinned snapshots."""
         versions = BranchVersions(self._pinned(self.chain.full, at.full), self._pinned(self.chain.delta, at.snapshot))
         keys = self.chain.keys
         full = Branch.of(keys, self.chain.full, versions.full)
@@ -119,13 +120,13 @@ class ChainStream(TableStream):
         found = store.snapshots.find(number)
         if found is None:
             raise NotFoundError(
-                f"snapshot {number} of branch {store.paths.branch!r} of {store.name}, which a stream has not read to its end, "
-                "expired; start with a new checkpoint folder"
+                f"snapshot {number} of branch {store.paths.branch!r} of {store.name} expired before the stream had "
+                "read all of it; start with a new checkpoint folder"
             )
         return found
 
     def _whole(self, branch: Branch, links: Iterable[Link], origin: str) -> tuple[Part, np.ndarray]:
-        """Partitions of a branch as they are."""
+        """Partitions of one branch, read without merging them with others."""
         wanted = pa.array([link.encoded for link in links], pa.binary())
         files = branch.files.filter(pc.is_in(branch.files["partition"], value_set=wanted))
         files = files.sort_by([(name, "ascending") for name in ("partition", "bucket", "file_name")])
@@ -136,7 +137,7 @@ class ChainStream(TableStream):
         return part, listing.weighed([part]).weights
 
     def _merged(self, versions: BranchVersions, anchors: dict[Group, Link], later: dict[Group, list[Link]]) -> Contents:
-        """The partitions of each group as one: the last of them."""
+        """The partitions of each group merged into the last one of them."""
         views = [
             View(
                 (later.get(group) or [anchors[group]])[-1], Kind.CHAIN, anchors.get(group), tuple(later.get(group, ()))
@@ -152,7 +153,7 @@ class ChainStream(TableStream):
         return StreamFiles(read.store, read.schema).weighed([part])
 
     def reader(self, part: Part) -> StreamReader:
-        """What reads the files of a part: with the schemas of their branch."""
+        """The reader of the files of a part, with the schemas of their branch."""
         names = [column.name for column in self.columns]
         if part.origin == _FULL:
             schema = self.chain.full.schema()
@@ -165,10 +166,10 @@ class ChainStream(TableStream):
 
 
 class _MergedReader(StreamReader):
-    """Reads partitions that are put together."""
+    """Reads partitions that are merged of both branches."""
 
     def batches(self, entries: pa.Table, deleted: DeletedRows) -> Iterator[pa.RecordBatch]:
-        """The rows of whole partitions."""
+        """The merged rows."""
         reader = ChainReader(self.store, self.schema, self.columns, self.predicate, deleted)
         for batch in reader.batches(entries):
             yield self.told(batch, pa.repeat(KIND_TEXTS[INSERT], len(batch))) if self.kinds else batch
@@ -177,11 +178,11 @@ class _MergedReader(StreamReader):
 def _latest(
     full: Iterable[Link], delta: Iterable[Link], stale: Iterable[bytes]
 ) -> tuple[dict[Group, Link], dict[Group, list[Link]]]:
-    """Of each group its latest full partition, and the delta partitions after it, by time."""
-    gone = frozenset(stale)
+    """The latest full partition of each group, and the later partitions of changes, sorted by time."""
+    skipped = frozenset(stale)
     anchors: dict[Group, Link] = {}
     for link in sorted(full, key=lambda one: one.time):
-        if link.encoded not in gone:
+        if link.encoded not in skipped:
             anchors[link.group] = link
     later: dict[Group, list[Link]] = {}
     for link in sorted(delta, key=lambda one: (one.time, one.encoded)):

@@ -1,7 +1,7 @@
-"""What must hold of a chain table's schema and options, looked at when it is made and whenever it is changed.
+"""What the schema and options of a chain table must satisfy. Checked when it is created and whenever it is altered.
 
-Paimon asks for a sequence field too; Lakebed does not: rows without one are ordered by their place in the chain, and within
-a partition by when they were written.
+Paimon also requires a sequence field; Lakebed does not. Rows without one are ordered by the position of their partition
+in the chain, and within a partition by the order in which they were written.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lakebed.metadata.branches import check_branch_name
 from lakebed.options import TableOptions
 
 DEFAULT_BRANCHES: Final[Mapping[str, str]] = {FULL_BRANCH: "snapshot", DELTA_BRANCH: "delta"}
-"""What the branches are called where nobody says."""
+"""The names of the data branches if the user gives none."""
 
 _ENGINES: Final = ("deduplicate", "partial-update")
 _PRODUCERS: Final = ("none", "input")
@@ -27,13 +27,13 @@ _SOME_TIME: Final = dt.datetime(2000, 1, 1)  # noqa: DTZ001 - times of partition
 
 
 def check_chain(schema: TableSchema, where: str) -> None:
-    """Refuse what cannot be a chain table; a table that does not ask to be one passes."""
+    """Raise if a schema sets ``chain-table.enabled`` and cannot be a chain table."""
     if not TableOptions(schema.options).chain_table_enabled:
         return
     if not schema.primary_keys:
         raise SchemaError(f"{where}: a chain table needs a primary key to merge changes by ({ENABLED!r} is set)")
     if not schema.partition_keys:
-        raise SchemaError(f"{where}: a chain table needs partition columns that tell its days ({ENABLED!r} is set)")
+        raise SchemaError(f"{where}: a chain table needs partition columns for its days ({ENABLED!r} is set)")
     _check_branches(schema, where)
     _check_options(TableOptions(schema.options), where)
     _check_time(schema, where)
@@ -48,7 +48,9 @@ def _check_branches(schema: TableSchema, where: str) -> None:
         return  # as in Paimon: it is read like any other table until they are named
     for option, name in names.items():
         if name == MAIN_BRANCH:
-            raise OptionError(f"{where}: option {option!r} names {MAIN_BRANCH!r}, which reads the others; name another")
+            raise OptionError(
+                f"{where}: option {option!r} names {MAIN_BRANCH!r}, which shows the data branches; name another branch"
+            )
         check_branch_name(name)
     if len(set(names.values())) == 1:
         raise OptionError(f"{where}: {FULL_BRANCH!r} and {DELTA_BRANCH!r} name the same branch; they must differ")
@@ -57,7 +59,8 @@ def _check_branches(schema: TableSchema, where: str) -> None:
 def _check_options(options: TableOptions, where: str) -> None:
     if options.bucket <= 0:
         raise OptionError(
-            f"{where}: a chain table needs a fixed number of buckets; set 'bucket' to a positive number, not {options.bucket}"
+            f"{where}: a chain table needs a fixed number of buckets; set 'bucket' to a positive number, not "
+            f"{options.bucket}"
         )
     engine, producer = options.merge_engine, options.changelog_producer
     if engine not in _ENGINES:
@@ -73,8 +76,8 @@ def _check_options(options: TableOptions, where: str) -> None:
     strategy = options.partition_expiration_strategy
     if options.partition_expiration_time is not None and strategy != "values-time":
         raise OptionError(
-            f"{where}: partitions of a chain table expire by their values; set partition.expiration-strategy to values-time, "
-            f"not {strategy}"
+            f"{where}: partitions of a chain table expire by their values; set partition.expiration-strategy to "
+            f"values-time, not {strategy}"
         )
 
 

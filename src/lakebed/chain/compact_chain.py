@@ -1,12 +1,14 @@
-"""Compaction of a chain: the whole view of a day, written into the full branch, so that reads of it merge nothing.
+"""Compaction of a chain: writes the merged rows of a day as a full partition, so that reads of that day merge nothing.
 
-A partition is built of its anchor and the changes after it, as a read would merge them; the changes stay. One round builds
-one partition of each group, in one commit that also notes their lineage (:mod:`lakebed.chain.branch_log`); what is built later in a
-group stands on what was built before it. A partition that is full already is left alone, unless it is stale or ``overwrite``
-is asked for; then it is built without a look at what it holds, and replaced.
+A partition is built from its anchor and the later changes, merged as a read merges them. The changes are kept. One
+round builds one partition of each group in one commit, which also records the lineage of each
+(:mod:`lakebed.chain.branch_log`). The partition of the next round uses it as its anchor. A partition that is already
+full is skipped, unless it is stale or ``overwrite`` is given. In that case it is rebuilt from its anchor and the
+changes, and its old rows are replaced.
 
-If somebody overwrote what was read before the commit, it fails and nothing is left of it. If that happens just after the
-last look, the partition is stale from its first moment. Partitions whose rows were all deleted have no files, so none is built.
+If another commit overwrites what was read, this commit fails and its files are deleted. If that happens after the last
+check, the new partition is stale as soon as it is visible. A partition whose rows were all deleted has no files, so it
+is not built.
 """
 
 from __future__ import annotations
@@ -22,14 +24,15 @@ import pyarrow as pa
 
 from lakebed.chain.anchors import by_group
 from lakebed.chain.layout import ChainTable, Link
-from lakebed.chain.reading.gap_days import named_partitions
+from lakebed.chain.reading.gap_days import gap_partitions
 from lakebed.chain.reading.plan_views import Chains, View
-from lakebed.chain.staleness import ChainState, remember
+from lakebed.chain.staleness import ChainState, update_branch_logs
 from lakebed.chain.write_rules import ChainWriteGuard, finish_truncations
 from lakebed.engine import IN_PROCESS, Engine, NewFiles
 from lakebed.errors import CommitConflictError, OptionError
 from lakebed.format import predicate as pred
 from lakebed.format.commit_facts import Lineage, encode_lineages
+from lakebed.format.human_text import count_text
 from lakebed.format.partition_names import partition_text
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
@@ -41,14 +44,14 @@ from lakebed.operations.write import Identity, write_files
 from lakebed.options import parse_duration, parse_size
 
 ReadViews = Callable[[ChainState, Sequence[View]], Any]
-"""Gives the rows of views, under the partitions asked for: whatever can be written to a table."""
+"""Returns the rows of views, with the partition values of each view, in any form that a table can write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainPolicy:
-    """When a chain gets a full partition: as soon as one of the limits that are set is reached since the last one.
+    """When a chain gets a full partition: as soon as it reaches one of the limits that are set.
 
-    ``depth`` is the number of partitions of changes that a read would merge, ``bytes`` their size, ``age`` the time between
+    ``depth`` is the number of partitions of changes that a read merges, ``bytes`` their size, ``age`` the time between
     the anchor and the day.
     """
 
@@ -58,7 +61,7 @@ class ChainPolicy:
 
     @staticmethod
     def of(given: ChainPolicy | Mapping[str, Any]) -> ChainPolicy:
-        """A policy, or the limits of one by name: sizes and lengths of time may be given as text."""
+        """A policy, or its limits by name; sizes and durations may be text."""
         if isinstance(given, ChainPolicy):
             return _checked(given)
         unknown = [name for name in given if name not in {"depth", "bytes", "age"}]
@@ -86,7 +89,7 @@ def _checked(policy: ChainPolicy) -> ChainPolicy:
 
 
 def _is_due(policy: ChainPolicy, view: View, sizes: Mapping[bytes, int]) -> bool:
-    """Whether a partition should be full."""
+    """Whether a partition has reached a limit of the policy."""
     start = view.anchor.time if view.anchor is not None else view.deltas[0].time
     size = sum(sizes.get(delta.encoded, 0) for delta in view.deltas)
     return (
@@ -98,10 +101,11 @@ def _is_due(policy: ChainPolicy, view: View, sizes: Mapping[bytes, int]) -> bool
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A partition that was built, or would be: of what, at what cost, and what it spares every read of that partition.
+    """A partition that was built, or would be built: from what, at what cost, and what later reads save.
 
-    ``bytes_read`` is what building reads. ``depth``, ``delta_files`` and ``delta_bytes`` are what a read need not merge any
-    more; days after it have that much less to merge too. ``rows`` and ``bytes_written`` are known once it was built.
+    ``files_read`` and ``bytes_read`` are what building reads. ``depth``, ``delta_files`` and ``delta_bytes`` are what
+    reads of this day, and of later days, no longer merge. ``rows``, ``bytes_written`` and ``snapshot`` are ``None`` in
+    a dry run.
     """
 
     partition: Mapping[str, Any]
@@ -119,15 +123,15 @@ class Built:
         anchor = "nothing" if self.anchor is None else partition_text(self.anchor)
         done = "" if self.rows is None else f"; wrote {self.rows:,} rows, {self.bytes_written:,} bytes"
         return (
-            f"{partition_text(self.partition)} of {anchor} and {self.depth} partition(s) of changes: reads "
-            f"{self.bytes_read:,} bytes once, spares reads {self.delta_files} files and {self.delta_bytes:,} bytes to "
-            f"merge{done}"
+            f"{partition_text(self.partition)} from {anchor} and {count_text(self.depth, 'partition')} of changes: "
+            f"reads {self.bytes_read:,} bytes once, saves later reads the merge of "
+            f"{count_text(self.delta_files, 'file')} and {self.delta_bytes:,} bytes{done}"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ChainCompaction:
-    """What a compaction of a chain built, or would build in a dry run, and what it left alone (with the reason)."""
+    """What a compaction of a chain built, or would build in a dry run, and what it skipped, with the reason."""
 
     built: tuple[Built, ...] = ()
     skipped: tuple[tuple[Mapping[str, Any], str], ...] = ()
@@ -139,9 +143,12 @@ class ChainCompaction:
 
     def __str__(self) -> str:
         verb = "would build" if self.dry_run else "built"
-        lines = [f"{verb} {len(self.built)} full partition(s)" + ("" if self.dry_run else f" in {self.seconds:.2f} s")]
+        lines = [
+            f"{verb} {count_text(len(self.built), 'full partition')}"
+            + ("" if self.dry_run else f" in {self.seconds:.2f} s")
+        ]
         lines += [f"  {one}" for one in self.built]
-        lines += [f"  left alone {partition_text(values)}: {reason}" for values, reason in self.skipped]
+        lines += [f"  skipped {partition_text(values)}: {reason}" for values, reason in self.skipped]
         return "\n".join(lines)
 
 
@@ -150,7 +157,7 @@ class ChainCompaction:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a compaction is asked for: the partitions that satisfy ``node``, or what a policy picks of those."""
+    """The request of a compaction: the partitions that satisfy ``node``, or those of them that a policy picks."""
 
     node: pred.Node
     policy: ChainPolicy | None = None
@@ -163,7 +170,7 @@ class Asked:
 
 @dataclass
 class _Plan:
-    """What is to be built, a list for each round, and what is left alone."""
+    """What is built, one list for each round, and what is skipped."""
 
     rounds: list[list[View]] = field(default_factory=list)
     skipped: list[tuple[Mapping[str, Any], str]] = field(default_factory=list)
@@ -181,16 +188,16 @@ def _plan(state: ChainState, asked: Asked, sizes: Mapping[bytes, int]) -> _Plan:
     for group in groups:
         _plan_group(plan, state, asked, fulls.get(group, []), deltas.get(group, []), sizes)
     known = {link.encoded for link in (*state.fulls, *state.deltas)}
-    missing = named_partitions(state.chain.keys, asked.node, groups, known)  # a value that is no time is an error
-    if not plan.rounds and not plan.skipped:  # of several groups some may have no such day
-        plan.skipped += [(link.values, "it has no changes of its own to be built of") for link in missing]
+    missing = gap_partitions(state.chain.keys, asked.node, groups, known)  # raises if a value is not a time
+    if not plan.rounds and not plan.skipped:  # if some groups have such a day, the others need no message
+        plan.skipped += [(link.values, "it has no changes of its own to build from") for link in missing]
     return plan
 
 
 def _plan_group(
     plan: _Plan, state: ChainState, asked: Asked, fulls: list[Link], deltas: list[Link], sizes: Mapping[bytes, int]
 ) -> None:
-    """What becomes full in one group, from the oldest day on: what is built counts as an anchor for what follows."""
+    """What is built in one group, oldest day first: each built partition is an anchor for the following ones."""
     existing = {link.encoded for link in fulls} - state.stale
     anchors = [link for link in fulls if link.encoded in existing]
     schema = state.chain.main.schema()
@@ -200,7 +207,7 @@ def _plan_group(
             and link.encoded not in {delta.encoded for delta in deltas}
             and asked.policy is None
         ):
-            plan.skipped.append((link.values, "it is full, and has no changes of its own to be built of"))
+            plan.skipped.append((link.values, "it is full, and has no changes of its own to build from"))
     number = 0
     for link in deltas:
         if not asked.wants(link, schema):
@@ -229,7 +236,7 @@ def compact_chain(
     dry_run: bool = False,
     engine: Engine = IN_PROCESS,
 ) -> ChainCompaction:
-    """Build full partitions; ``read`` gives their rows. With ``dry_run`` it says what would be built, at what cost."""
+    """Build full partitions; ``read`` returns their rows. With ``dry_run`` only report what would be built."""
     started = time.perf_counter()
     if not dry_run:
         finish_truncations(chain)
@@ -251,8 +258,8 @@ def compact_chain(
                 count, size = rows[view.partition.encoded]
                 built.append(replace(cost, rows=count, bytes_written=size, snapshot=made.id))
             else:
-                skipped.append((view.partition.values, "no rows are left of it"))
-        remember(chain)
+                skipped.append((view.partition.values, "all its rows were deleted"))
+        update_branch_logs(chain)
         state = ChainState(chain, chain.full.snapshots.latest(), state.delta)
         sizes = _Sizes.of(state)
     return ChainCompaction(tuple(built), tuple(skipped), dry_run, time.perf_counter() - started)
@@ -261,7 +268,7 @@ def compact_chain(
 def _build(
     chain: ChainTable, state: ChainState, views: Sequence[View], read: ReadViews, engine: Engine
 ) -> tuple[Snapshot | None, pa.Table]:
-    """Write the rows of some partitions into the full branch, in one commit; gives it and the entries of the new files."""
+    """Write partitions into the full branch in one commit; returns the snapshot and the entries of the new files."""
     schema = chain.full.schema()
     there = {link.encoded for link in state.fulls}
     replaced = pa.array([v.partition.encoded for v in views if v.partition.encoded in there], pa.binary())
@@ -296,17 +303,19 @@ def _check_unchanged(
     lineages: Iterable[Lineage],
     replaced: set[bytes],
 ) -> None:
-    """Fail if what was read is not so any more."""
+    """Raise if another commit has changed what was read."""
     now = ChainState(chain, latest, chain.delta.snapshots.latest())
     wanted = {view.partition.encoded for view in views}
     if any(link.encoded in wanted - replaced for link in now.fulls):
         raise CommitConflictError(
-            f"table {chain.main.name}: somebody else wrote a full partition that was being compacted; nothing was committed"
+            f"table {chain.main.name}: another commit wrote a full partition that was being built; nothing was "
+            "committed"
         )
     gone = {view.anchor.encoded for view in views if view.anchor is not None} - {link.encoded for link in now.fulls}
     if gone or any(now.is_outdated(lineage) for lineage in lineages):
         raise CommitConflictError(
-            f"table {chain.main.name}: what was being compacted was overwritten meanwhile; nothing was committed, compact again"
+            f"table {chain.main.name}: another commit overwrote what was being compacted; nothing was committed, "
+            "compact again"
         )
 
 
@@ -325,7 +334,7 @@ def _lineage(state: ChainState, view: View) -> Lineage:
 
 
 def _by_partition(entries: pa.Table) -> dict[bytes, tuple[int, int]]:
-    """Rows and bytes of the files of each partition."""
+    """The number of rows and bytes of each partition."""
     sums = entries.group_by("partition").aggregate([("row_count", "sum"), ("file_size", "sum")])
     columns = (sums[name].to_pylist() for name in ("partition", "row_count_sum", "file_size_sum"))
     return {partition: (rows, size) for partition, rows, size in zip(*columns, strict=True)}
@@ -336,7 +345,7 @@ def _by_partition(entries: pa.Table) -> dict[bytes, tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Files and bytes of the partitions of both branches."""
+    """The number of files and bytes of each partition of both branches."""
 
     full: Mapping[bytes, tuple[int, int]]
     delta: Mapping[bytes, tuple[int, int]]
@@ -367,7 +376,7 @@ class _Sizes:
         )
 
     def with_built(self, views: Sequence[View]) -> _Sizes:
-        """What the sizes would be if these were built: about as much as the anchor and half of the changes."""
+        """Estimated sizes after these are built: a new partition has the size of its anchor and half of the changes."""
         made = dict(self._guesses(views))
         return replace(self, full={**self.full, **made})
 

@@ -1,13 +1,14 @@
-"""A plain table becomes a chain table, and a chain table a plain one again, without a row being written anew.
+"""Converts a table into a chain table and back, without rewriting any rows.
 
-``enable``: the full branch begins at main's latest snapshot and shares its files, the branch of changes begins empty, the
-options are set on all three, and last main lets go of its files, because what main holds hides what the branches do. Earlier
-snapshots of main stay. A tag holds the last of them, because other engines that let snapshots of main expire look at tags of
-main only, and would take the shared files; it may go where no other engine does that. Who dies on the way leaves a table that
-shows the same rows, and calls it again; if somebody writes to main meanwhile, all is taken back.
+:func:`enable_chain`: the full branch starts at the latest snapshot of main and shares its files. The delta branch
+starts empty. The options are set on all three branches. The last step removes all files from main, because partitions
+of main hide those of the branches. Earlier snapshots of main are kept, and a tag holds the last one: other engines that
+expire snapshots of main only look at tags of main, and would delete the shared files. The tag can be dropped if no
+other engine expires snapshots. A call that fails half way leaves a table that shows the same rows, and can be repeated.
+If another commit writes to main meanwhile, everything is undone.
 
-``disable``: main gets the files of the full partitions that it does not have, then the options go. The branches stay until
-they are dropped. Days that exist only as changes have to be compacted first.
+:func:`disable_chain`: main gets the files of the full partitions that it does not have, then the options are removed.
+The branches are kept until they are dropped. Days that exist only as changes must be compacted first.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from lakebed.chain.layout import ChainKeys, ChainTable
 from lakebed.chain.staleness import ChainState
 from lakebed.chain.write_rules import finish_truncations
 from lakebed.errors import AlreadyExistsError, CommitConflictError, DataError, OptionError, SchemaError
+from lakebed.format.human_text import count_text
 from lakebed.format.manifest.manifest import ENTRY_SCHEMA
 from lakebed.format.partition_names import partition_text
 from lakebed.format.schema.evolution import Change as SchemaChange
@@ -40,17 +42,17 @@ from lakebed.metadata.tags import create_tag, delete_tag
 from lakebed.operations.overwrite import delete_partitions
 
 TAG: Final = "before-chain-"
-"""What the tag is called that holds main as it was, with the number of the snapshot behind."""
+"""Prefix of the tag that holds the last snapshot of main; the id of the snapshot follows."""
 
 Alter = Callable[[Sequence[SchemaChange]], object]
-"""Changes the schema of main, and of the branches with it."""
+"""Changes the schema of main and of the data branches."""
 
 
 # ------------------------------------------------------------------------------------------------------------ enable
 
 
 def enable_chain(store: TableStore, options: Mapping[str, str], alter: Alter) -> ChainTable:
-    """Make a plain table a chain table; ``options`` are those that it lacks for that."""
+    """Make an ordinary table a chain table; ``options`` are those that it needs for that."""
     schema = store.schema()
     wanted = {**DEFAULT_BRANCHES, ENABLED: "true", **options}
     where = f"table {store.name}"
@@ -63,7 +65,7 @@ def enable_chain(store: TableStore, options: Mapping[str, str], alter: Alter) ->
     tag = None if start is None else create_tag(store, f"{TAG}{start.id}", snapshot=start.id, ignore_if_exists=True)
     try:
         alter([SetOption(name, value) for name, value in wanted.items()])
-        _let_go(store, start)
+        _empty_main(store, start)
     except CommitConflictError:
         alter([SetOption(ENABLED, "false")])
         for name in made:
@@ -74,13 +76,13 @@ def enable_chain(store: TableStore, options: Mapping[str, str], alter: Alter) ->
     found = ChainTable.of(store)
     if found is None:
         raise OptionError(
-            f"{where} is no chain table after all: its options changed meanwhile; call enable_chain() again"
+            f"{where} is not a chain table: another call changed its options meanwhile; call enable_chain() again"
         )
     return found
 
 
-def is_half_way(chain: ChainTable) -> bool:
-    """Whether somebody who made a table a chain table died before main let go of its files."""
+def is_half_enabled(chain: ChainTable) -> bool:
+    """Whether an earlier :func:`enable_chain` failed before it removed the files of main."""
     start = chain.main.snapshots.latest()
     return start is not None and chain.full.snapshots.latest() == start and chain.delta.snapshots.latest() is None
 
@@ -89,13 +91,14 @@ def _check_times(store: TableStore, keys: ChainKeys, start: Snapshot | None) -> 
     timeless = known_links(keys, live_partitions(store, start))[1]
     if timeless:
         raise DataError(
-            f"table {store.name} cannot become a chain table: the values of partition {partition_text(timeless[0])} make up "
-            "no time. Drop it, or give other options partition.timestamp-pattern and -formatter; nothing was changed"
+            f"table {store.name} cannot become a chain table: the values of partition {partition_text(timeless[0])} "
+            "are not a time. Drop it, or set other options partition.timestamp-pattern and -formatter; nothing was "
+            "changed"
         )
 
 
 def _make_branches(store: TableStore, names: tuple[str, str], start: Snapshot | None) -> list[str]:
-    """The two branches; those that a call before this one left are taken if nothing happened to them."""
+    """Create the two branches; branches that an earlier call created are used if they have not changed since."""
     for name, begins in zip(names, (start, None), strict=True):
         if name in store.branch_names() and store.on_branch(name).snapshots.latest() != begins:
             raise AlreadyExistsError(
@@ -108,16 +111,16 @@ def _make_branches(store: TableStore, names: tuple[str, str], start: Snapshot | 
     return list(names)
 
 
-def _let_go(store: TableStore, start: Snapshot | None) -> None:
-    """Take all files from main, which the full branch has now, if they are still all that main has."""
+def _empty_main(store: TableStore, start: Snapshot | None) -> None:
+    """Remove all files from main, which the full branch shares now; raises if main has changed meanwhile."""
     if start is None:
         return
 
     def plan(latest: Snapshot | None) -> Change:
         if latest != start:
             raise CommitConflictError(
-                f"table {store.name} was written to while it became a chain table; it stays what it was, call enable_chain() "
-                "again"
+                f"another commit wrote to table {store.name} while it was converted; it is still an ordinary table, "
+                "call enable_chain() again"
             )
         return delete_partitions(store, live_partitions(store, latest))(latest)
 
@@ -128,7 +131,7 @@ def _let_go(store: TableStore, start: Snapshot | None) -> None:
 
 
 def disable_chain(chain: ChainTable, alter: Alter, *, dry_run: bool = False) -> None:
-    """Make a chain table a plain one that holds its full partitions; with ``dry_run`` only look whether that can be."""
+    """Make a chain table an ordinary one that holds its full partitions; with ``dry_run`` only check whether it can."""
     if not dry_run:
         finish_truncations(chain)
     state = ChainState.latest(chain)
@@ -137,8 +140,8 @@ def disable_chain(chain: ChainTable, alter: Alter, *, dry_run: bool = False) -> 
     only_changes = [link for link in state.deltas if link.encoded not in there]
     if only_changes:
         raise OptionError(
-            f"{len(only_changes)} partition(s) of table {chain.main.name} exist only as changes, "
-            f"{partition_text(only_changes[0].values)} among them; compact_chain() or drop them first. Nothing was changed"
+            f"{count_text(len(only_changes), 'partition')} of table {chain.main.name} exist only as changes, for "
+            f"example {partition_text(only_changes[0].values)}; compact_chain() or drop them first. Nothing was changed"
         )
     wanted = [link.encoded for link in state.fulls if link.encoded not in own | state.stale]
     partitions = pa.array(wanted, pa.binary())
@@ -157,18 +160,18 @@ def disable_chain(chain: ChainTable, alter: Alter, *, dry_run: bool = False) -> 
         def plan(latest: Snapshot | None) -> Change:
             if len(live_entries(chain.main, latest, partitions)):
                 raise CommitConflictError(
-                    f"table {chain.main.name} was written to while it became a plain table; it stays a chain table, call "
-                    "disable_chain() again"
+                    f"another commit wrote to table {chain.main.name} while it was converted; it is still a chain "
+                    "table, call disable_chain() again"
                 )
             return change
 
-        # An overwrite, because main may have had these files before: what comes back is looked for in overwrites.
+        # An overwrite, because main may have had these files before: only overwrites may add a file a second time.
         commit(chain.main, Commit(kind=CommitKind.OVERWRITE, plan=plan, operation="DISABLE CHAIN"))
     alter([RemoveOption(ENABLED), RemoveOption(FULL_BRANCH), RemoveOption(DELTA_BRANCH)])
 
 
 def _as_mains(chain: ChainTable, entries: pa.Table) -> pa.Table:
-    """Entries of the full branch as main's: branches number their schemas each on its own."""
+    """Entries of the full branch with schema ids of main, because each branch numbers its own schemas."""
     ids = pc.unique(entries["schema_id"]).to_pylist()
     mains = [chain.main.schemas.get(number) for number in chain.main.schemas.ids()]
     numbers = {schema_id: _same_schema(chain, chain.full.schemas.get(schema_id), mains) for schema_id in ids}
@@ -183,6 +186,6 @@ def _same_schema(chain: ChainTable, theirs: TableSchema, mains: Sequence[TableSc
         if schema.fields == theirs.fields:
             return schema.id
     raise SchemaError(
-        f"table {chain.main.name}: files of its full partitions have columns that main never had (schema {theirs.id} of branch "
-        f"{chain.full.paths.branch!r}); write these partitions anew first. Nothing was changed"
+        f"table {chain.main.name}: files of its full partitions have columns that main never had (schema {theirs.id} "
+        f"of branch {chain.full.paths.branch!r}); overwrite these partitions first. Nothing was changed"
     )

@@ -1,13 +1,15 @@
-"""Expiry of a chain table's partitions: whole segments go, so that what stays can still be read.
+"""Expiry of partitions of a chain table: drops whole segments, so that the remaining days can still be read.
 
-A segment is a full partition and the changes from its day on, up to the next full partition of its group. Of the full
-partitions older than the limit the newest stays, because the changes after it build on it; the segments before it go, the
-oldest first, and with the first of them the changes that are older still. Groups without two such partitions keep
-everything. Changes go first, then full partitions: whoever dies in between leaves full partitions that can be read, and the
-next expiry takes them. These commits make nothing stale that was built of what they drop.
+A segment is a full partition and the changes from its day on, up to the next full partition of its group. The newest of
+the full partitions that are older than the limit is kept, because later changes build on it. All segments before it are
+dropped, oldest first. The first one includes all older changes. A group with fewer than two such full partitions keeps
+everything.
 
-Stale full partitions begin no segment: nothing can be built on them. Partitions whose values make up no time stay. What main
-holds itself expires by its own time.
+The changes are dropped first, then the full partitions. A failure in between leaves full partitions that can be read,
+and the next expiry drops them. These commits make no full partition stale.
+
+Stale full partitions do not begin a segment, because nothing can be built on them. Partitions whose values do not form
+a time are kept. Partitions of main itself expire by their own time.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _EVER: Final = dt.datetime(1, 1, 1)  # noqa: DTZ001 - times of partitions have n
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A full partition that goes (``None``: changes before the first one), and what goes with it."""
+    """The full partitions and the partitions of changes that are dropped together."""
 
     full: tuple[Link, ...]
     deltas: tuple[Link, ...]
@@ -47,7 +49,7 @@ class Segment:
 def old_segments(
     fulls: Sequence[Link], deltas: Sequence[Link], stale: frozenset[bytes], cutoff: dt.datetime, most: int
 ) -> list[Segment]:
-    """The segments that are too old, of each group the oldest ``most``."""
+    """The expired segments; of each group at most ``most``, oldest first."""
     changes, found = by_group(deltas), []
     for group, links in by_group(fulls).items():
         old = [link for link in links if link.time < cutoff and link.encoded not in stale]
@@ -69,7 +71,7 @@ def expire_chain_partitions(
     dry_run: bool = False,
     now: dt.datetime | None = None,
 ) -> list[dict[str, Any]]:
-    """Drop the segments that are too old; gives their partitions, each once, the oldest first."""
+    """Drop the expired segments; returns their partitions, each once, oldest first."""
     options = TableOptions(chain.main.schema().options)
     cutoff = (now or dt.datetime.now()) - expiry_length(expiration_time, options, chain.main)  # noqa: DTZ005 - local
     if not dry_run:
@@ -97,18 +99,20 @@ def _drop(chain: ChainTable, role: BranchRole, links: Sequence[Link]) -> None:
         operation="TRUNCATE",
         properties=encode_facts({CHAIN_EXPIRED: True}),
     )
-    # The changes of a segment are gone by now. If somebody wrote new ones meanwhile, their full partition must stay.
+    # The changes of the segment are dropped already. If another commit added new ones, their full partition is kept.
     commit(store, ChainWriteGuard(chain, role).guarded(request) if role is BranchRole.FULL else request)
 
 
 def expire_main_partitions(chain: ChainTable, **given: Any) -> list[dict[str, Any]]:
-    """Expire what main itself holds and then the segments of the branches; the arguments are those of any table."""
+    """Expire partitions of main, then segments of the data branches; arguments as for :func:`expire_partitions`."""
     name = chain.main.name
     if given.get("strategy") not in {None, "values-time"}:
         raise OptionError(f"partitions of chain table {name} expire by their values, not by {given['strategy']!r}")
     for option in ("timestamp_pattern", "timestamp_formatter"):
         if given.get(option) is not None:
-            raise OptionError(f"the times of chain table {name} are told by its options; leave out {option}")
+            raise OptionError(
+                f"the options of chain table {name} define the times of its partitions; leave out {option}"
+            )
     kept = {key: given[key] for key in ("expiration_time", "max_expires", "dry_run", "now") if key in given}
     own = expire_partitions(chain.main, **kept)
     return own + [one for one in expire_chain_partitions(chain, **kept) if one not in own]

@@ -1,10 +1,10 @@
-"""What makes a table a chain table: its two branches, and how partitions line up in time.
+"""What a chain table is: its three branches, and how its partitions are ordered in time.
 
-Of the partition columns a suffix (``chain-table.chain-partition-keys``, else all of them) makes up a time, by
-``partition.timestamp-pattern`` and ``partition.timestamp-formatter``; the columns before it are the *group*, and each group
-is a chain of its own. Partitions of a chain are ordered by time, whatever the types of their columns.
+The last partition columns (``chain-table.chain-partition-keys``; by default all) form a time, by
+``partition.timestamp-pattern`` and ``partition.timestamp-formatter``. The columns before them are the *group*, and each
+group is a chain of its own. The partitions of a chain are ordered by time, whatever the types of their columns.
 
-Main shows what both branches hold; the branches themselves are read like ordinary tables
+Main shows what both data branches hold; the data branches themselves are read like ordinary tables
 (:class:`lakebed.metadata.branch_roles.BranchRole`).
 """
 
@@ -42,7 +42,7 @@ class Link:
 
 @dataclass(frozen=True)
 class ChainKeys:
-    """How partitions of a table form chains."""
+    """How the partitions of a table form chains."""
 
     schema: TableSchema
     group: tuple[str, ...]
@@ -51,7 +51,7 @@ class ChainKeys:
 
     @staticmethod
     def of(schema: TableSchema, where: str) -> ChainKeys:
-        """Read off the options; chain columns that are no suffix of the partition columns are an error."""
+        """From the options of a schema; raises if the chain columns are not the last partition columns."""
         options = TableOptions(schema.options)
         keys = tuple(schema.partition_keys)
         asked = tuple(name for name in options.chain_partition_keys if name) or keys
@@ -64,23 +64,23 @@ class ChainKeys:
         for option in (TableOptions.partition_timestamp_pattern, TableOptions.partition_timestamp_formatter):
             if option.read(options) is None:
                 raise OptionError(
-                    f"{where}: a chain table needs option {option.name!r} to tell the time of a partition, such as "
+                    f"{where}: a chain table needs option {option.name!r} to find the time of a partition, such as "
                     "'$dt' with 'yyyyMMdd'"
                 )
         return ChainKeys(schema, keys[: len(keys) - len(asked)], asked, PartitionTime(asked, pattern, formatter))
 
     def link(self, encoded: bytes, values: Mapping[str, Any]) -> Link:
-        """A partition as part of its chain; values that make up no time are a :class:`~lakebed.errors.DataError`."""
+        """A partition as a link of its chain; raises a ``DataError`` if its values do not form a time."""
         return Link(encoded, values, tuple(values[name] for name in self.group), self.time.parse(values))
 
     def links(self, partitions: pa.Array) -> list[Link]:
-        """Encoded partitions as parts of their chains, by group and time."""
+        """Encoded partitions as links of their chains, sorted by group and time."""
         rows = partition_table(partitions, self.schema.partition_fields).to_pylist()
         found = [self.link(code, values) for code, values in zip(partitions.to_pylist(), rows, strict=True)]
         return sorted(found, key=lambda one: (repr(one.group), one.time))
 
     def values_at(self, group: tuple[Any, ...], moment: dt.datetime) -> dict[str, Any]:
-        """The values of the partition of a group that stands for a time, in the types of their columns."""
+        """The partition values of a group at a time, in the types of their columns."""
         texts = self.time.format(moment)
         missing = [name for name in self.chain if name not in texts]
         if missing:
@@ -103,9 +103,9 @@ class ChainTable:
 
     @staticmethod
     def of(store: TableStore) -> ChainTable | None:
-        """The chain table that a handle (on main or on one of the two branches) belongs to; ``None``: it is none.
+        """The chain table of a branch (main or a data branch); ``None`` if it is not a branch of a chain table.
 
-        A branch that the options name and that does not exist is an error that says how to make it.
+        Raises if a data branch that the options name does not exist.
         """
         names = chain_branches(store.schema().options)
         if names is None or store.paths.branch not in {MAIN_BRANCH, *names}:

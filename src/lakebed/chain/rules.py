@@ -1,8 +1,8 @@
 """The rules of chain tables: what a table asks when it is main of a chain table, or one of its branches.
 
 Each question is answered by the module of its subject: reads by :mod:`lakebed.chain.reading`, writes by
-:mod:`lakebed.chain.write_rules`, expiry by :mod:`lakebed.chain.expire_chain`, verify by :mod:`lakebed.chain.verify_chain`.
-Rules about schemas are :class:`lakebed.chain.alter.ChainSchemaRules`.
+:mod:`lakebed.chain.write_rules`, expiry by :mod:`lakebed.chain.expire_chain`, verify by
+:mod:`lakebed.chain.verify_chain`. Rules about schemas are :class:`lakebed.chain.alter.ChainSchemaRules`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from lakebed.table_rules.write_guard import WriteGuard
 
 @dataclass(frozen=True)
 class ChainRules(PlainRules):
-    """The rules that all branches of a chain table share. A branch that is neither main nor a data branch has no others."""
+    """The rules that all branches of a chain table share. Branches that are not main or data branches have no more."""
 
     @cached_property
     def main(self) -> TableStore:
@@ -60,7 +60,7 @@ class ChainRules(PlainRules):
         """The names of the data branches."""
         found = chain_branches(self.main.schema().options)
         if found is None:
-            raise OptionError(f"table {self.store.name} is no chain table any more; open it again")
+            raise OptionError(f"table {self.store.name} is no longer a chain table; open it again")
         return found
 
     @cached_property
@@ -68,15 +68,16 @@ class ChainRules(PlainRules):
         """The three branches; raises if a data branch does not exist."""
         found = ChainTable.of(self.main)
         if found is None:
-            raise OptionError(f"table {self.store.name} is no chain table any more; open it again")
+            raise OptionError(f"table {self.store.name} is no longer a chain table; open it again")
         return found
 
     def check_fast_forward(self, branch: str) -> None:
         """Raise if main would become one of its data branches, which would hide what both show together."""
         if branch in self.branches:
             raise OptionError(
-                f"branch {branch!r} of chain table {self.store.name} cannot become main: main shows it already, and would then "
-                "hide what both branches show together. disable_chain() gives main the full partitions; nothing was changed"
+                f"branch {branch!r} of chain table {self.store.name} cannot become main: main shows it already, and "
+                "would then hide what both branches show together. disable_chain() gives main the full partitions; "
+                "nothing was changed"
             )
 
     def verify(self) -> list[Problem]:
@@ -136,8 +137,8 @@ class MainRules(ChainRules):
         """Raise: the history of main is not the history of what it shows."""
         delta = self.branches.delta
         raise UnsupportedError(
-            f"table {self.store.name} is a chain table: its changes are written to branch {delta!r}, and main has no history of "
-            f"them. Read {self.store.name}$branch_{delta} instead"
+            f"table {self.store.name} is a chain table: its changes are written to branch {delta!r}, and main has no "
+            f"history of them. Read {self.store.name}$branch_{delta} instead"
         )
 
     def check_streamable(self, schema: TableSchema) -> None:
@@ -150,8 +151,8 @@ class MainRules(ChainRules):
         """Raise: a few rows of a partition, written to main, would hide all other rows of that partition."""
         name = self.store.name
         raise UnsupportedError(
-            f"table {name} is a chain table, and main only shows what its branches hold: write changes and deletes of rows to "
-            f"{name}$branch_{self.branches.delta}, or overwrite a whole partition"
+            f"table {name} is a chain table, and main only shows what its branches hold: write changes and deletes "
+            f"of rows to {name}$branch_{self.branches.delta}, or overwrite a whole partition"
         )
 
     def check_drop(self, node: pred.Node) -> None:
@@ -169,8 +170,8 @@ class MainRules(ChainRules):
 
     def check_analyze(self) -> None:
         raise UnsupportedError(
-            f"table {self.store.name} is a chain table, and statistics of main would leave out what its branches hold; analyze "
-            "those by their own names"
+            f"table {self.store.name} is a chain table, and statistics of main would leave out what its branches "
+            "hold; analyze those by their own names"
         )
 
     def expire_partitions(self, **given: Any) -> list[dict[str, Any]]:

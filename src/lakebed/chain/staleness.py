@@ -1,21 +1,22 @@
-"""Which full partitions are stale: built of changes, or of an anchor, that somebody replaced since.
+"""When a full partition of a chain table is stale: what it was built from has been replaced since.
 
-The commit that overwrites changes is the mark itself: nothing else has to be written for later full partitions to be stale,
-so nothing can be forgotten, and overwrites by other engines count too. What must be known is kept by the branch logs
-(:mod:`lakebed.chain.branch_log`): which commits overwrote which partition, and of what each full partition was built.
+Reads skip a stale partition, and a compaction rebuilds it. A full partition is stale in two cases:
 
-A full partition is stale (reads skip it, a compaction builds it anew)
+* It was built by :mod:`lakebed.chain.compact_chain`, nothing was written to it since, and after it was built its
+  anchor, or changes of a day from that of its anchor to its own, were overwritten. It is also stale if its anchor was
+  stale in this sense. Dropped changes count if the anchor still exists. Expired changes never count.
+* The changes of its own day were overwritten after it was written. The write that overwrites changes also empties the
+  full partition of that day, by a second commit; the full partition still exists if the process died between the two
+  commits.
 
-* if it was built (by :mod:`lakebed.chain.compact_chain`), nobody wrote to it since, and changes of a day from its anchor's to its
-  own, or its anchor, were overwritten after they were read; or if its anchor was stale in that sense. Dropping changes counts
-  if the anchor is still there to build on; letting them expire never does;
-* if the changes of its own day were overwritten after it was written: such a partition is emptied right after that commit,
-  and one that is still there shows that somebody died in between.
+A stale partition that cannot be rebuilt, because its sources have expired, is still read. Appending to old changes
+makes nothing stale. A partition that was written by hand after it was built has no lineage any more.
 
-Where a stale partition could not be built again, because what it was built of expired, it stays in use. What is appended to
-old changes makes nothing stale. A partition that was written by hand since it was built has no lineage any more.
+The commit that overwrites changes is itself the mark. No second write is needed that a crash could prevent, and
+overwrites by other engines count too. The branch logs (:mod:`lakebed.chain.branch_log`) keep which commits overwrote
+which partition, and what each full partition was built from.
 
-Times of commits are compared where a partition has no lineage; the clocks of writers must agree as far as they matter.
+For partitions without a lineage the times of commits are compared, so the clocks of the writers must agree.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.chain.anchors import by_group, known_links, live_partitions, needed_anchors
-from lakebed.chain.branch_log import APPENDED, DROPPED, GONE, OVERWRITTEN, BranchLog, branch_log
+from lakebed.chain.branch_log import APPENDED, DROPPED, DROPPED_BY_EXPIRY, OVERWRITTEN, BranchLog, branch_log
 from lakebed.chain.layout import ChainTable, Link
 from lakebed.errors import LakebedError
 from lakebed.format.commit_facts import Lineage
@@ -39,12 +40,12 @@ from lakebed.metadata.plan.file_scan import live_entries
 
 
 def stale_partitions(chain: ChainTable, full: Snapshot | None, delta: Snapshot | None) -> frozenset[bytes]:
-    """The encoded partitions of the full branch, at these snapshots of the two branches, that reads must skip."""
+    """The encoded full partitions that reads must skip, at these snapshots of the two branches."""
     return ChainState(chain, full, delta).stale
 
 
-def remember(chain: ChainTable) -> None:
-    """Note what was committed to both branches, while its snapshots are there; what goes wrong is no matter of a commit."""
+def update_branch_logs(chain: ChainTable) -> None:
+    """Add the latest commits to the branch logs, before their snapshots expire. Ignores errors."""
     with contextlib.suppress(LakebedError):
         state = ChainState.latest(chain)
         _ = state.full_log, state.delta_log
@@ -52,7 +53,7 @@ def remember(chain: ChainTable) -> None:
 
 @dataclass(frozen=True)
 class ChainState:
-    """The two branches of a chain table at two snapshots. Reads what it is asked for, and that once."""
+    """The two data branches of a chain table at two snapshots. Everything is read when first needed, and once."""
 
     chain: ChainTable
     full: Snapshot | None
@@ -60,14 +61,14 @@ class ChainState:
 
     @staticmethod
     def latest(chain: ChainTable) -> ChainState:
-        """As it is now.
+        """The current state.
 
-        The changes are looked at first: what is compacted between the two looks is then seen twice, and not missed.
+        The delta branch is read first, so a partition that is compacted between the two reads is not missed.
         """
         delta = chain.delta.snapshots.latest()
         return ChainState(chain, chain.full.snapshots.latest(), delta)
 
-    # --------------------------------------------------------------------------------------------- what there is
+    # ---------------------------------------------------------------------------------------- logs and partitions
 
     @cached_property
     def full_log(self) -> BranchLog:
@@ -79,12 +80,12 @@ class ChainState:
 
     @cached_property
     def fulls(self) -> list[Link]:
-        """The full partitions by group and time, stale ones too; those whose values make up no time are left out."""
+        """The full partitions whose values form a time, including stale ones, by group and time."""
         return known_links(self.chain.keys, live_partitions(self.chain.full, self.full))[0]
 
     @cached_property
     def deltas(self) -> list[Link]:
-        """The partitions of changes by group and time."""
+        """The partitions of changes, by group and time."""
         return known_links(self.chain.keys, live_partitions(self.chain.delta, self.delta))[0]
 
     @cached_property
@@ -104,7 +105,7 @@ class ChainState:
         return 0 if self.delta is None else self.delta.id
 
     def lineage(self, partition: bytes) -> Lineage | None:
-        """Of what a full partition was built; ``None`` if it was written otherwise, or that is not known any more."""
+        """What a full partition was built from; ``None`` if it was not built, or if that is not known any more."""
         return self.full_log.lineage(partition, self._full_id)
 
     # ------------------------------------------------------------------------------------------------- staleness
@@ -118,13 +119,13 @@ class ChainState:
 
     @cached_property
     def lost_truncations(self) -> frozenset[bytes]:
-        """Full partitions that should have been emptied when the changes of their day were overwritten."""
+        """Full partitions that still exist although the changes of their day were overwritten later."""
         if self.full is None:
             return frozenset()
         return frozenset(
             partition
             for partition, millis in self._overwritten_days()
-            if self._written_before(partition, millis) and self.may_go({partition})
+            if self._written_before(partition, millis) and self.may_be_dropped({partition})
         )
 
     def _outdated_builds(self) -> Iterator[bytes]:
@@ -134,7 +135,7 @@ class ChainState:
                 yield partition
 
     def is_outdated(self, lineage: Lineage) -> bool:
-        """Whether what a partition was built of was replaced since."""
+        """Whether a partition, or one of its anchors, was built from something that was replaced since."""
         seen: Lineage | None = lineage
         while seen is not None:
             if self._is_replaced(seen):
@@ -146,7 +147,7 @@ class ChainState:
         return self._has_new_changes(lineage) or self._has_new_anchor(lineage)
 
     def _has_new_changes(self, lineage: Lineage) -> bool:
-        """Whether changes of the days from the anchor on were overwritten, there before or not, or dropped."""
+        """Whether changes of a day from that of the anchor on were overwritten (also of a new day), or dropped."""
         codes = [lineage.partition] if lineage.anchor is None else [lineage.partition, lineage.anchor]
         ends = {link.encoded: link for link in known_links(self.chain.keys, pa.array(codes, pa.binary()))[0]}
         if lineage.partition not in ends:
@@ -163,7 +164,7 @@ class ChainState:
 
     @cached_property
     def _rewritten_changes(self) -> dict[tuple[Any, ...], list[Link]]:
-        """The partitions of changes, there or not, that were overwritten or dropped at some time, by group."""
+        """The partitions of changes that were ever overwritten or dropped, by group; they need not exist any more."""
         return by_group(known_links(self.chain.keys, pa.array(list(self.delta_log.writes), pa.binary()))[0])
 
     def _has_new_anchor(self, lineage: Lineage) -> bool:
@@ -186,7 +187,7 @@ class ChainState:
         return any(link.group == own.group and link.time < own.time for link in self.fulls)
 
     def _overwritten_days(self) -> Iterator[tuple[bytes, int]]:
-        """Partitions of changes that were overwritten or dropped, with the time of that."""
+        """Partitions of changes that were overwritten or dropped, with the time of the last such commit."""
         for partition, writes in self.delta_log.writes.items():
             millis = [
                 one.time_millis for one in writes if one.kind in {OVERWRITTEN, DROPPED} and one.first <= self._delta_id
@@ -195,25 +196,25 @@ class ChainState:
                 yield partition, max(millis)
 
     def _written_before(self, partition: bytes, millis: int) -> bool:
-        """Whether a full partition is there that nobody built, and that was written before a moment."""
+        """Whether a full partition exists that no compaction built, and that was last written before a time."""
         last = self.full_log.last(partition, self._full_id)
         if last is None:
             return partition in self._full_by_code and self._newest_file(partition) < millis
-        is_gone = last.kind in {DROPPED, GONE}
-        return not is_gone and last.build is None and last.time_millis < millis and partition in self._full_by_code
+        is_dropped = last.kind in {DROPPED, DROPPED_BY_EXPIRY}
+        return not is_dropped and last.build is None and last.time_millis < millis and partition in self._full_by_code
 
     def _newest_file(self, partition: bytes) -> float:
-        """When the newest file of a full partition was written, where snapshots do not tell any more."""
+        """When the newest file of a full partition was written; used if the snapshots of its commits have expired."""
         entries = live_entries(self.chain.full, self.full, pa.array([partition], pa.binary()))
         newest = pc.max(entries["creation_time"]).as_py()
         return float(newest.timestamp() * 1000)
 
     @property
     def usable(self) -> list[Link]:
-        """The full partitions that are read, and may be anchors."""
+        """The full partitions that are not stale: they are read, and may be anchors."""
         return [link for link in self.fulls if link.encoded not in self.stale]
 
-    def may_go(self, partitions: set[bytes]) -> bool:
-        """Whether these full partitions may go, as far as changes need them."""
+    def may_be_dropped(self, partitions: set[bytes]) -> bool:
+        """Whether these full partitions can be dropped without being needed as anchors."""
         left = [link for link in self.fulls if link.encoded not in partitions]
         return not needed_anchors(self.fulls, left, self.deltas)

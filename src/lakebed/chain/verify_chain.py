@@ -1,6 +1,6 @@
-"""What can be wrong with a chain table as a whole, in the shape of problems of :mod:`lakebed.operations.verify`.
+"""Checks how the branches of a chain table fit together. Returns problems as :mod:`lakebed.operations.verify` does.
 
-Whether each branch is sound is looked at there; this is about how they fit together.
+The state of each branch on its own is checked there.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from lakebed.chain.layout import ChainTable, Link
 from lakebed.chain.reading.branch_schemas import check_same_rows
 from lakebed.chain.staleness import ChainState
 from lakebed.errors import LakebedError, NotFoundError, SchemaError
+from lakebed.format.human_text import count_text
 from lakebed.format.partition_names import partition_text
 from lakebed.metadata.store import TableStore
 from lakebed.operations.verify.report import Problem, some
@@ -26,7 +27,7 @@ def check_chain_table(main: TableStore) -> list[Problem]:
     except NotFoundError as error:
         return [Problem("error", "chain-branch-missing", str(error), main.paths.branches, "create the branch")]
     except LakebedError:
-        return []  # what is wrong with main itself is reported by those who look at it
+        return []  # damage of main itself is reported by the checks of that branch
     if chain is None:
         return []
     found = list(_drift(chain))
@@ -39,7 +40,7 @@ def check_chain_table(main: TableStore) -> list[Problem]:
                 "chain-unreadable",
                 f"the partitions of its branches cannot be compared: {error}",
                 main.paths.branches,
-                "mend what is reported of the branches first",
+                "first repair what is reported about the branches",
             )
         )
     return found
@@ -54,7 +55,7 @@ def _drift(chain: ChainTable) -> Iterator[Problem]:
             "chain-schema-drift",
             str(error),
             chain.main.paths.branches,
-            "alter the branch until it is like main",
+            "alter the branch until it has the columns of main",
         )
     main = chain.main.schema().options
     for store in (chain.full, chain.delta):
@@ -66,7 +67,7 @@ def _drift(chain: ChainTable) -> Iterator[Problem]:
                 "chain-options-drift",
                 f"branch {store.paths.branch!r} has other options than main: {some(differing)}",
                 store.paths.schemas,
-                "set them to what main has; other engines look at them on the branches too",
+                "set them to the values of main; other engines also read them from the branches",
             )
 
 
@@ -78,7 +79,8 @@ def _partitions(chain: ChainTable) -> Iterator[Problem]:
             yield Problem(
                 "error",
                 "chain-no-time",
-                f"values of {len(timeless)} partition(s) make up no time: {some(map(partition_text, timeless))}",
+                f"the values of {count_text(len(timeless), 'partition')} do not form a time: "
+                f"{some(map(partition_text, timeless))}",
                 f"branch {store.paths.branch}",
                 "drop them, or correct partition.timestamp-pattern and -formatter; reads of the table fail until then",
             )
@@ -87,7 +89,7 @@ def _partitions(chain: ChainTable) -> Iterator[Problem]:
         yield Problem(
             "warning",
             "chain-lost-truncation",
-            f"changes were overwritten and the full partitions of the same days not emptied: {_names(lost)}",
+            f"changes were overwritten, but the full partitions of the same days were not emptied: {_names(lost)}",
             f"branch {chain.full.paths.branch}",
             "reads skip them; the next write to either branch empties them",
         )
@@ -96,16 +98,16 @@ def _partitions(chain: ChainTable) -> Iterator[Problem]:
         yield Problem(
             "warning",
             "chain-stale",
-            f"what full partitions were built of was overwritten since: {_names(stale)}",
+            f"full partitions are stale, because what they were built from was overwritten: {_names(stale)}",
             f"branch {chain.full.paths.branch}",
-            "reads skip them and merge the changes instead; compact_chain() builds them anew",
+            "reads skip them and merge the changes instead; compact_chain() rebuilds them",
         )
     yield from _outdated(state)
     yield from _late(state)
 
 
 def _outdated(state: ChainState) -> Iterator[Problem]:
-    """Built of what was overwritten, but not to be built again."""
+    """Full partitions whose sources were overwritten, and that cannot be rebuilt."""
     for_good = [
         link
         for link in state.fulls
@@ -117,14 +119,14 @@ def _outdated(state: ChainState) -> Iterator[Problem]:
         yield Problem(
             "warning",
             "chain-outdated",
-            f"what full partitions were built of was overwritten, and the rest of it is gone: {_names(for_good)}",
+            f"what full partitions were built from was overwritten, and they cannot be rebuilt: {_names(for_good)}",
             f"branch {state.chain.full.paths.branch}",
-            "they are read as they are; overwrite them if they are wrong",
+            "reads use them as they are; overwrite them if they are wrong",
         )
 
 
 def _late(state: ChainState) -> Iterator[Problem]:
-    """Changes that were appended to days after full partitions were built of them."""
+    """Changes that were appended to a day after a full partition was built from it."""
     known = [lineage for link in state.fulls if (lineage := state.lineage(link.encoded)) is not None]
     if not known:
         return
@@ -143,9 +145,10 @@ def _late(state: ChainState) -> Iterator[Problem]:
         yield Problem(
             "info",
             "chain-late",
-            f"changes came to days after full partitions had been built of them: {_names(links)}",
+            f"changes were appended to days after full partitions had been built from them: {_names(links)}",
             f"branch {store.paths.branch}",
-            "full partitions do not have them; compact_chain(..., overwrite=True) builds them with these changes",
+            "the full partitions lack them; compact_chain(..., overwrite=True) rebuilds the partitions with these "
+            "changes",
         )
 
 

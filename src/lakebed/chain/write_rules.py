@@ -1,12 +1,12 @@
-"""What a write to one of the branches of a chain table has to keep to, besides what every write does.
+"""Rules for writes to a data branch of a chain table, in addition to those of every write.
 
-* Chain columns of new rows must make up a time, in both branches.
-* The full branch does not let go of a partition that changes need (:mod:`lakebed.chain.anchors`).
-* A commit that overwrites changes (kind OVERWRITE on the branch of changes) empties the full partitions of the same days,
-  by a second commit. It is refused beforehand if one of those is needed. If the process dies between the two commits, reads
-  take those partitions for stale, and whoever writes next empties them.
+* The chain columns of new rows must form a time, in both branches.
+* The full branch must not lose a partition that changes need (:mod:`lakebed.chain.anchors`).
+* A commit that overwrites changes (kind OVERWRITE on the delta branch) empties the full partitions of the same days, by
+  a second commit. It is refused if one of those is needed. If the process dies between the two commits, reads treat
+  these partitions as stale, and the next write empties them.
 
-Main is written like any other table.
+Main is written like an ordinary table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from lakebed.chain.anchors import check_droppable, known_links, live_partitions
 from lakebed.chain.layout import ChainTable
-from lakebed.chain.staleness import ChainState, remember
+from lakebed.chain.staleness import ChainState, update_branch_logs
 from lakebed.errors import DataError, LakebedError
 from lakebed.format.commit_facts import CHAIN_SAME_ROWS, encode_facts
 from lakebed.format.manifest.manifest import ADD
@@ -38,7 +38,8 @@ _LOG: Final = logging.getLogger("lakebed")
 class ChainWriteGuard(WriteGuard):
     """Guards one write to a data branch of a chain table.
 
-    ``same_rows``: the write changes files but not rows. Its commit is marked, so that no full partition becomes stale by it.
+    ``same_rows``: the write changes files but not rows. Its commit is marked, so that no full partition becomes stale
+    by it.
     """
 
     def __init__(self, chain: ChainTable, role: BranchRole, *, same_rows: bool = False) -> None:
@@ -71,7 +72,7 @@ class ChainWriteGuard(WriteGuard):
             return
         if self.role is BranchRole.DELTA and made.commit_kind is CommitKind.OVERWRITE:
             self._empty_full_partitions(made)
-        remember(self.chain)
+        update_branch_logs(self.chain)
 
     def _empty_full_partitions(self, made: Snapshot) -> None:
         seen, partitions = self._full_seen, set(self._overwritten.to_pylist())
@@ -87,8 +88,8 @@ class ChainWriteGuard(WriteGuard):
             truncate(self.chain, partitions, is_older)
         except LakebedError as problem:
             _LOG.warning(
-                "table %s: changes were overwritten, but full partitions of the same days not emptied: %s. They are not "
-                "read, and the next write empties them",
+                "table %s: changes were overwritten, but full partitions of the same days were not emptied: %s. "
+                "Reads skip them, and the next write empties them",
                 self.chain.main.name,
                 problem,
             )
@@ -102,11 +103,11 @@ class ChainWriteGuard(WriteGuard):
         self._check_times(added)
         if kind is not CommitKind.OVERWRITE:
             return
-        gone = pc.unique(entries.filter(pc.invert(is_add))["partition"].combine_chunks())
+        removed = pc.unique(entries.filter(pc.invert(is_add))["partition"].combine_chunks())
         if self.role is BranchRole.FULL:
-            self._check_full(latest, gone, added)
+            self._check_full(latest, removed, added)
         else:
-            self._check_delta(latest, gone, added)
+            self._check_delta(latest, removed, added)
 
     def _check_times(self, partitions: pa.Array) -> None:
         fresh = [code for code in partitions.to_pylist() if code not in self._parsed]
@@ -119,13 +120,13 @@ class ChainWriteGuard(WriteGuard):
                 keys.link(encoded, values)
             except DataError as problem:
                 raise DataError(
-                    f"table {self.chain.main.name}: rows of partition {partition_text(values)} cannot be written to a branch "
-                    f"of a chain table: {problem}. Nothing was written"
+                    f"table {self.chain.main.name}: rows of partition {partition_text(values)} cannot be written to "
+                    f"a branch of a chain table: {problem}. Nothing was written"
                 ) from None
         self._parsed.update(fresh)
 
-    def _check_full(self, latest: Snapshot | None, gone: pa.Array, added: pa.Array) -> None:
-        dropped = set(gone.to_pylist()) - set(added.to_pylist())
+    def _check_full(self, latest: Snapshot | None, removed: pa.Array, added: pa.Array) -> None:
+        dropped = set(removed.to_pylist()) - set(added.to_pylist())
         if not dropped:
             return
         state = ChainState(self.chain, latest, self.chain.delta.snapshots.latest())
@@ -136,15 +137,18 @@ class ChainWriteGuard(WriteGuard):
             [link for link in state.usable if link.encoded not in dropped] + new,
             state.deltas,
             doing="dropped",
-            instead="compact a later partition and drop these changes first, or let old partitions expire on the table itself",
+            instead=(
+                "compact a later partition and drop these changes first, or call expire_partitions() on the "
+                "table itself"
+            ),
         )
 
-    def _check_delta(self, latest: Snapshot | None, gone: pa.Array, added: pa.Array) -> None:
-        """The full partitions of the same days will be emptied, so none of them may be needed."""
+    def _check_delta(self, latest: Snapshot | None, removed: pa.Array, added: pa.Array) -> None:
+        """Raise if a full partition of the same days is needed, because it will be emptied."""
         state = ChainState.latest(self.chain)
         self._full_seen = 0 if state.full is None else state.full.id
-        self._overwritten = pc.unique(pa.concat_arrays([gone, added]))
-        touched, emptied = set(self._overwritten.to_pylist()), set(gone.to_pylist()) - set(added.to_pylist())
+        self._overwritten = pc.unique(pa.concat_arrays([removed, added]))
+        touched, emptied = set(self._overwritten.to_pylist()), set(removed.to_pylist()) - set(added.to_pylist())
         if not any(link.encoded in touched for link in state.fulls):
             return
         keys = self.chain.keys
@@ -163,26 +167,29 @@ class ChainWriteGuard(WriteGuard):
 def truncate(
     chain: ChainTable, partitions: set[bytes], is_older: Callable[[ChainState, bytes], bool]
 ) -> Snapshot | None:
-    """Empty those of these full partitions that are there and older than what replaced them, unless changes need them."""
+    """Empty those of these full partitions that are older than the new changes, except those that changes need."""
 
     def plan(latest: Snapshot | None) -> Change:
         state = ChainState(chain, latest, chain.delta.snapshots.latest())
-        going = {link.encoded for link in state.fulls if link.encoded in partitions and is_older(state, link.encoded)}
-        kept = {code for code in going if not state.may_go({code})}
+        outdated = {
+            link.encoded for link in state.fulls if link.encoded in partitions and is_older(state, link.encoded)
+        }
+        kept = {code for code in outdated if not state.may_be_dropped({code})}
         if kept:
             _LOG.warning(
-                "table %s: %d full partition(s) of days whose changes were overwritten stay, because later changes need them",
+                "table %s: full partitions of days whose changes were overwritten are kept, because later changes "
+                "need them: %d",
                 chain.main.name,
                 len(kept),
             )
-        chosen = pa.array(sorted(going - kept), pa.binary())
+        chosen = pa.array(sorted(outdated - kept), pa.binary())
         return delete_partitions(chain.full, chosen)(latest) if len(chosen) else Change()
 
     return commit(chain.full, Commit(kind=CommitKind.OVERWRITE, plan=plan, operation="TRUNCATE"))
 
 
 def finish_truncations(chain: ChainTable) -> Snapshot | None:
-    """Empty the full partitions that somebody was about to empty and did not; ``None`` if there are none."""
+    """Empty the full partitions that an interrupted write did not empty; ``None`` if there are none."""
     lost = ChainState.latest(chain).lost_truncations
     if not lost:
         return None

@@ -1,8 +1,8 @@
 """What a branch is for, as the options of its table say.
 
-The options of a chain table name two data branches: one holds full partitions, the other one changes. Main shows both as one
-table. All other branches, and all branches of other tables, are ordinary. :mod:`lakebed.chain` has the rules of chain tables;
-this module only tells the roles, because compaction of a data branch depends on them.
+The options of a chain table name two data branches: one holds full partitions, the other one changes. Main shows both
+as one table. All other branches, and all branches of other tables, are ordinary. :mod:`lakebed.chain` has the rules of
+chain tables; this module only tells the roles, because compaction of a data branch depends on them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class BranchRole(StrEnum):
 
     @property
     def keeps_empty_partitions(self) -> bool:
-        """Whether compactions keep deletes if a partition has no other rows: later partitions build on that partition."""
+        """Whether compactions keep deletes if a partition has no other rows, because later partitions build on it."""
         return self is BranchRole.FULL
 
 

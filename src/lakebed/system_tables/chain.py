@@ -47,8 +47,8 @@ def chain(store: TableStore) -> pa.Table:
 def partitions(store: TableStore) -> pa.Table:
     """``$partitions``: rows, bytes and files by partition; main of a chain table lists those of its branches too.
 
-    A partition that several branches have is told of by the first of main, full partitions and changes. An earlier version of
-    main is told of alone.
+    A partition that several branches have is told of by the first of main, full partitions and changes. An earlier
+    version of main is told of alone.
     """
     own = branch_partitions(store)
     if isinstance(store, PinnedStore):

@@ -47,7 +47,7 @@ class TableRules(ABC):
 
     @abstractmethod
     def plan_read(self, read: BranchRead, version: ReadVersion) -> PlannedRead:
-        """The parts of a read. ``read`` is the read of this branch alone, ``version`` what :meth:`read_version` returned."""
+        """The parts of a read, given the read of this branch alone and the result of :meth:`read_version`."""
 
     @abstractmethod
     def check_has_changes(self) -> None:
@@ -109,7 +109,7 @@ class TableRules(ABC):
         dry_run: bool = False,
         now: dt.datetime | None = None,
     ) -> list[dict[str, Any]]:
-        """Drop the partitions that are too old and return them, as :meth:`lakebed.Table.expire_partitions` describes."""
+        """Drop the partitions that are too old and return them; see :meth:`lakebed.Table.expire_partitions`."""
 
     @abstractmethod
     def check_rollback(self, target: Snapshot) -> None:

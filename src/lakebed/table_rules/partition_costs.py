@@ -15,11 +15,11 @@ _SHOWN: Final = 20
 class PartitionCost:
     """How one partition is read.
 
-    ``kind`` is ``main`` (from main), ``full`` (a full partition, read as it is), ``chain`` (a full partition merged with later
-    changes) or ``carried`` (a day without changes, which shows the merged state of that day). ``anchor`` is the full partition
-    that the merge begins with, ``depth`` the number of partitions of changes. ``rows_to_merge`` counts the rows of all files
-    if any of them must be merged. ``bytes_saved`` estimates how many bytes less a read would open after a compaction; it
-    assumes that the new full partition is as large as the anchor.
+    ``kind`` is ``main`` (from main), ``full`` (a full partition, read as it is), ``chain`` (a full partition merged
+    with later changes) or ``carried`` (a day without changes, which shows the merged state of that day). ``anchor`` is
+    the full partition that the merge begins with, ``depth`` the number of partitions of changes. ``rows_to_merge``
+    counts the rows of all files if any of them must be merged. ``bytes_saved`` estimates how many bytes less a read
+    would open after a compaction; it assumes that the new full partition is as large as the anchor.
     """
 
     partition: str
@@ -39,8 +39,8 @@ class PartitionCost:
         start = "no anchor" if self.anchor is None else f"anchor {self.anchor}"
         why = ", full partition is stale" if self.stale else ""
         return (
-            f"{self.partition}: {self.kind}, {start}, depth {self.depth}, {files}, {self.rows_to_merge:,} rows to merge{why}; "
-            f"compaction would save {self.bytes_saved:,} bytes and the merge"
+            f"{self.partition}: {self.kind}, {start}, depth {self.depth}, {files}, {self.rows_to_merge:,} rows to "
+            f"merge{why}; compaction would save {self.bytes_saved:,} bytes and the merge"
         )
 
 
@@ -48,9 +48,10 @@ class PartitionCost:
 class PartitionStatus:
     """One partition of a chain table, as ``$chain`` lists it.
 
-    ``kind`` names the branches that have it: ``main``, ``full``, ``delta`` or ``full+delta``. ``group`` is the group as text
-    (``region=eu``), ``None`` without one. ``cost`` tells how the partition is read now; the full copy of a ``stale`` partition
-    is not read. ``bytes_saved`` estimates how many bytes more a full copy would take than the changes do.
+    ``kind`` names the branches that have it: ``main``, ``full``, ``delta`` or ``full+delta``. ``group`` is the group as
+    text (``region=eu``), ``None`` without one. ``cost`` tells how the partition is read now; the full copy of a
+    ``stale`` partition is not read. ``bytes_saved`` estimates how many bytes more a full copy would take than the
+    changes do.
     """
 
     kind: str

@@ -82,5 +82,5 @@ class PlainRules(TableRules):
 
     def partition_status(self) -> list[PartitionStatus]:
         raise UnsupportedError(
-            f"table {self.store.name} is no chain table, so it has no $chain; see option chain-table.enabled"
+            f"table {self.store.name} is not a chain table, so it has no $chain; see option chain-table.enabled"
         )

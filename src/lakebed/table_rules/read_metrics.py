@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class MergeCost:
-    """One merge, or one file that was read without a merge: seconds, bytes of the files, number of rows in the result."""
+    """One merge, or one file that was read without a merge: seconds, bytes of its files, rows of its result."""
 
     merged: bool
     seconds: float

@@ -21,8 +21,8 @@ Derive: TypeAlias = Callable[[TableSchema, Sequence[Change], bool], TableSchema]
 class SchemaRules:
     """Rules for one creation or one change. These are for tables without rules of their own.
 
-    ``options`` are the options of a new table, ``changes`` the changes of an existing one. Both are what the caller gave, plus
-    what the kind of table needs.
+    ``options`` are the options of a new table, ``changes`` the changes of an existing one. Both are what the caller
+    gave, plus what the kind of table needs.
     """
 
     options: Mapping[str, str] = field(default_factory=dict)

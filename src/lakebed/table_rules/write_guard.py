@@ -17,4 +17,4 @@ class WriteGuard:
         return request
 
     def finish(self, made: Snapshot | None) -> None:
-        """Do what follows the commit (``None``: there was nothing to commit). The commit is acknowledged: never raises."""
+        """Do what follows the commit (``None``: there was nothing to commit). Never raises: the commit is made."""

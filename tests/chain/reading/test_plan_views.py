@@ -70,7 +70,7 @@ def test_rules(
 ) -> None:
     given_named = [link(int(str(day))) for day in more.get("named", ())]
     sets = {key: value for key, value in more.items() if key != "named"}
-    views = plan_views(links(full), links(delta), named=given_named, **sets)  # type: ignore[arg-type]
+    views = plan_views(links(full), links(delta), gaps=given_named, **sets)  # type: ignore[arg-type]
     assert shown(views) == expected
 
 
@@ -102,7 +102,7 @@ def test_any_partitions_against_a_model(
     views = plan_views(
         [link(*one) for one in full],
         [link(*one) for one in delta],
-        named=[link(*one) for one in named],
+        gaps=[link(*one) for one in named],
         hidden=codes(hidden),
         skipped=codes(skipped),
         asked=None if asked is None else codes(asked),

@@ -1,1 +1,1 @@
-"""Reads of chain tables: which partitions are read from which branch, and how their rows are merged."""
+"""Reads of main of a chain table: which partitions, from which branches, at which snapshots, and the merge itself."""

@@ -1,8 +1,9 @@
-"""The schemas of a chain table's two data branches as those of one table.
+"""The schemas of both data branches, as if they were schemas of one table.
 
-Each branch numbers its schemas on its own, and after ALTERs in different order also its columns. In entries of a chain read the
-number of a schema also tells its branch (:func:`schema_number`), and :class:`ChainStore` looks it up in that branch and gives
-the columns the ids that they have in main. So readers need not know that their files come from two branches.
+Each branch numbers its own schemas. After ALTERs in different orders it also numbers its columns differently. In the
+entries of a chain read the schema number therefore includes the branch (:func:`schema_number`). :class:`ChainStore`
+looks such a number up in its branch and gives the columns the ids that they have in main. So readers need not know that
+their files come from two branches.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ DELTA: Final = 1
 
 
 def schema_number(ids: pa.Array, branch: int) -> pa.Array:
-    """Schema ids of a branch (:data:`FULL` or :data:`DELTA`) as numbers that no schema of the other branch has."""
+    """Schema ids of a branch (:data:`FULL` or :data:`DELTA`) as numbers that are unique in both branches."""
     return pc.add(pc.multiply(ids, 2), branch)
 
 
 class ChainSchemas(Schemas):
-    """Looks up schemas of both branches by their common numbers; the latest schema is main's."""
+    """Looks up schemas of both branches by :func:`schema_number`; the latest schema is that of main."""
 
     def __init__(self, main: TableStore, branches: Sequence[TableStore]) -> None:
         super().__init__(main.storage, main.paths)
@@ -54,7 +55,7 @@ class ChainSchemas(Schemas):
 
 @dataclass(frozen=True)
 class ChainStore(TableStore):
-    """Main's handle with the schemas of both branches: data files and index files of all branches lie in the same folders."""
+    """The store of main with the schemas of both data branches. All branches share the folders of data files."""
 
     branches: tuple[str, str] = field(kw_only=True)
 
@@ -83,7 +84,7 @@ def _chain_store(*address: object) -> ChainStore:
 
 
 def _ids(branch: TableSchema | None, main: TableSchema | None) -> dict[int, int]:
-    """The ids of main's columns and nested fields by the ids that they have in a branch."""
+    """Maps the ids of columns and nested fields in a branch to their ids in main."""
     return dict(_pairs(() if branch is None else branch.fields, () if main is None else main.fields))
 
 
@@ -108,7 +109,7 @@ def _inner_pairs(theirs: DataType, ours: DataType) -> Iterator[tuple[int, int]]:
 
 
 def _renumbered(fields: Sequence[Field], ids: Mapping[int, int]) -> tuple[Field, ...]:
-    """The same fields with other ids; those that main does not have get ids that nobody has."""
+    """The same fields with the ids of main; fields that main does not have get negative ids, which are not used."""
     return tuple(
         replace(column, id=ids.get(column.id, -1 - column.id), type=_renumbered_type(column.type, ids))
         for column in fields
@@ -131,7 +132,7 @@ def _renumbered_type(data_type: DataType, ids: Mapping[int, int]) -> DataType:
 
 
 def check_same_rows(chain: ChainTable) -> None:
-    """Refuse branches whose columns or keys are not those of main; ids and what may be null may differ."""
+    """Raise if a data branch has other columns or keys than main; ids and nullability may differ."""
     main = chain.main.schema()
     for store in (chain.full, chain.delta):
         schema = store.schema()
@@ -149,7 +150,7 @@ def check_same_rows(chain: ChainTable) -> None:
             if tuple(ours) != tuple(theirs):
                 raise SchemaError(
                     f"{name} has drifted from main: its {what} are ({', '.join(theirs)}), those of main "
-                    f"({', '.join(ours)}). Create the branch anew"
+                    f"({', '.join(ours)}). Create the branch again"
                 )
 
 
@@ -163,12 +164,12 @@ def _first_difference(main: TableSchema, other: TableSchema) -> str | None:
             return f"its column {name!r} is {other.field(name).type}, in main it is {main.field(name).type}"
     extra = next((name for name in theirs if name not in ours), None)
     if extra is not None:
-        return f"it has a column {extra!r} that main has not"
+        return f"it has a column {extra!r} that main does not have"
     return None if list(ours) == list(theirs) else f"its columns are in another order ({', '.join(theirs)})"
 
 
 def _shape(data_type: DataType) -> object:
-    """A type without ids and without what may be null."""
+    """A type without ids and nullability."""
     match data_type:
         case Row(fields):
             return tuple((column.name, _shape(column.type)) for column in fields)

@@ -1,12 +1,12 @@
-"""Which snapshots of the two data branches a read of a chain table goes together with.
+"""At which snapshots of the two data branches main of a chain table is read.
 
-Without time travel these are the latest ones at one instant: the delta branch is read, then the full branch, then the delta
-branch again, and if it has moved on meanwhile all of that once more. Found unmoved, both snapshots were the latest when the
-full branch was read. A delta branch that never rests is read *before* the full branch: then the full branch is at least as
-new. So a compaction is seen in no worse way than completely (it takes nothing away from the deltas), and an overwrite of deltas
-whose truncation of the full branch is seen, but not the new deltas, gives the state before it.
+Without time travel these are the latest snapshots at one instant. The delta branch is read, then the full branch, then
+the delta branch again; if it has a new snapshot, both are read again. If it has none, both snapshots were the latest
+ones when the full branch was read. If the delta branch keeps changing, its older snapshot is used, so the full branch
+is at least as new. Then a compaction is seen completely, because it does not remove changes. If an overwrite of changes
+is seen only by the full partitions that it emptied, the read shows the state before that overwrite.
 
-With time travel each branch is read as of the same time; a branch that was empty then has no snapshot.
+With time travel each branch is read as of the same time. A branch that was empty then has no snapshot.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TRIES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class BranchVersions:
-    """The snapshots of the branch of full partitions and of the branch of changes."""
+    """The snapshots of the full branch and of the delta branch that a read uses."""
 
     full: Snapshot | None
     delta: Snapshot | None
@@ -33,7 +33,7 @@ class BranchVersions:
 
 
 def latest_versions(chain: ChainTable) -> BranchVersions:
-    """The state of both branches now."""
+    """The latest snapshots of both branches at one instant."""
     delta = chain.delta.snapshots.latest()
     for _ in range(_TRIES):
         full = chain.full.snapshots.latest()
@@ -47,5 +47,5 @@ def latest_versions(chain: ChainTable) -> BranchVersions:
 
 
 def versions_at(chain: ChainTable, time_millis: int) -> BranchVersions:
-    """The state of both branches at a time."""
+    """The snapshots of both branches as of a time."""
     return BranchVersions(chain.full.snapshots.at(time_millis), chain.delta.snapshots.at(time_millis))

@@ -1,15 +1,17 @@
-"""Files of a chain: entries in, the rows of whole partitions out, each under the partition that was asked for.
+"""Reads the files of a chain: entries in, merged rows out, each under the partition that was asked for.
 
-Entries have two columns more than others: :data:`ASKED`, the encoded partition that a file is read for, and :data:`POSITION`,
-its place in that partition's chain (0 is the anchor, deltas count from 1). The same file may be there for several partitions.
+Entries have two more columns: :data:`ASKED`, the encoded partition that a file is read for, and :data:`POSITION`, its
+position in the chain of that partition (0 is the anchor, changes count from 1). The same file may be listed for several
+partitions.
 
-Files are merged per asked partition and bucket. Within a key the order is the sequence field, then the place in the chain,
-then the sequence number: numbers of later places are shifted above those of earlier ones. All levels are merged, and rows of
-deltas that a deletion vector marks delete their keys, since they may be the only trace of a delete. Files whose keys meet no
-other file's are read without a merge.
+Files are merged per asked partition and bucket. The rows of a key are ordered by the sequence field, then by the
+position in the chain, then by the sequence number: the sequence numbers of later positions are shifted above those of
+earlier ones. All levels are merged. A row of changes that a deletion vector marks deletes its key, because it may be
+the only record of a delete. Files whose key range meets no other file are read without a merge.
 
-Partition columns are constants that are put in after the merge. Before it only conditions on the rest of the key are tested,
-because other columns, and the partition a file came from, say nothing about the row that comes out.
+Partition columns are constants, which are added after the merge. Before the merge only conditions on the other key
+columns are tested: other columns, and the partition of a file, do not decide whether the merged row satisfies the
+condition.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ ANCHOR: Final = 0
 
 
 class ChainJob(ReadJob):
-    """Files of one asked partition. None of them is read as it is: partition columns are not those of the file."""
+    """Files of one asked partition. Never read as plain files, because their partition columns are replaced."""
 
     __slots__ = ()
 
@@ -51,14 +53,14 @@ class ChainJob(ReadJob):
 
 @dataclass(frozen=True)
 class ChainReader(KeyedReader):
-    """Reads files of the chains of one table for one query; ``store`` knows the schemas of both branches."""
+    """Reads files of the chains of one table for one query; ``store`` has the schemas of both branches."""
 
     metrics: ReadMetrics = field(default_factory=ReadMetrics, compare=False, repr=False)
 
     # -------------------------------------------------------------------------------------------------- planning
 
     def jobs(self, entries: pa.Table) -> list[ReadJob]:
-        """What has to be read together: for each partition and bucket files that stand alone, and sets to be merged."""
+        """What is read together: for each partition and bucket single files, and sets of files to merge."""
         files = level_files(entries, [key.type for key in self.keys])
         positions = entries[POSITION].to_numpy()
         sources = self._placed(entries, positions)
@@ -73,7 +75,7 @@ class ChainReader(KeyedReader):
         return jobs
 
     def _placed(self, entries: pa.Table, positions: npt.NDArray[np.int32]) -> list[Source]:
-        """The files with sequence numbers that ascend along their chain; only the anchor's levels mean anything."""
+        """The files with sequence numbers that ascend along their chain; only files of the anchor keep their level."""
         shifts = sequence_shifts(entries).tolist()
         return [
             replace(
@@ -94,15 +96,15 @@ class ChainReader(KeyedReader):
         asked = entries[ASKED][job.rows[0]]
         constants = partition_table(pa.array([asked.as_py()], pa.binary()), self.schema.partition_fields)
         for rows in self._versions(job):
-            gone = is_retraction(rows[KIND_COLUMN].to_numpy())
-            live = rows.filter(pa.array(~gone)) if gone.any() else rows
+            retracted = is_retraction(rows[KIND_COLUMN].to_numpy())
+            live = rows.filter(pa.array(~retracted)) if retracted.any() else rows
             made = self._under(live, constants, tested=not job.merge)
             self.metrics.add(MergeCost(job.merge, time.perf_counter() - started, size, len(made)))
             yield made
             started, size = time.perf_counter(), 0
 
     def _versions(self, job: ReadJob) -> Iterator[pa.Table]:
-        """The latest versions of rows with the stored columns that are needed, and their kinds."""
+        """The latest version of each row, with the stored columns that are needed and the row kind."""
         if not job.merge:
             condition = pred.implied(self._row_condition, self._stored_names)
             tested = None if condition == pred.TRUE else condition
@@ -113,7 +115,7 @@ class ChainReader(KeyedReader):
             yield piece.rows
 
     def _under(self, rows: pa.Table, constants: pa.Table, *, tested: bool) -> pa.Table:
-        """Rows with the partition that was asked for, as far as they satisfy the predicate."""
+        """The rows that satisfy the predicate, with the values of the asked partition."""
         needed = {column.name for column in self._wanted()}
         for name in self.schema.partition_keys:
             if name in needed:
@@ -130,19 +132,19 @@ class ChainReader(KeyedReader):
         return Merger(self.store, self.schema, columns, condition, self.deleted)
 
     def _wanted(self) -> tuple[Field, ...]:
-        """The columns asked for, and those that only the condition on rows reads."""
+        """The columns asked for, and those that only the condition on rows needs."""
         asked = {column.name for column in self.columns}
         extra = pred.columns(self._row_condition) - asked
         return (*self.columns, *(column for column in self.schema.fields if column.name in extra))
 
     @cached_property
     def _row_condition(self) -> pred.Node:
-        """The predicate without what the asked partitions satisfy already."""
+        """The predicate without the conditions that the asked partitions already satisfy."""
         return pred.TRUE if self.predicate is None else pred.split(self.predicate, self.schema.partition_keys)[1]
 
     @cached_property
     def _stored(self) -> tuple[Field, ...]:
-        """What is read of files: something must be, to know how many rows there are."""
+        """The columns that are read from files; at least one, because the number of rows is needed."""
         found = tuple(column for column in self._wanted() if column.name not in self.schema.partition_keys)
         return found or self.keys[:1]
 
@@ -159,7 +161,7 @@ def _by_asked_bucket(entries: pa.Table) -> list[npt.NDArray[np.int64]]:
 
 
 def _along_the_chain(files: Sequence[LevelFile], positions: npt.NDArray[np.int32]) -> list[int]:
-    """Entries by place in the chain, and within a partition the oldest first."""
+    """Entries ordered by position in the chain, and within a partition oldest first."""
     by_place: dict[int, list[LevelFile]] = {}
     for file in files:
         by_place.setdefault(int(positions[file.row]), []).append(file)
@@ -167,7 +169,7 @@ def _along_the_chain(files: Sequence[LevelFile], positions: npt.NDArray[np.int32
 
 
 def sequence_shifts(entries: pa.Table) -> npt.NDArray[np.int64]:
-    """What to add to the sequence numbers of each file so that they ascend along the chain of its partition and bucket.
+    """What to add to the sequence numbers of each file, so that they ascend along its chain.
 
     >>> entries = pa.table(
     ...     {

@@ -1,8 +1,12 @@
-"""The partitions that a condition names one by one: ``dt = '20250726'``, ``dt IN (...) AND hour = 5``.
+"""Gap days: days that a query names and that no branch of a chain table has.
 
-A range or an open query names none, nor does a list of more than a thousand values. Chain columns must each be fixed to some
-values; the groups are those that are known, as far as the condition lets them through. A named value that stands for no time is
-an error: nobody can tell what was on that day.
+A gap day shows the state as of that day, carried over from the days before it
+(:mod:`lakebed.chain.reading.plan_views`). With ``chain-table.gap-read = strict`` it has no rows.
+
+A query names days one by one: ``dt = '20250726'``, ``dt IN (...) AND hour = 5``. The condition must fix each chain column
+to some values. A range or a query without a condition names no day, and neither does a list of more than a thousand
+values. The groups are the known ones that satisfy the condition. A named value that is not a time raises an error, because
+it is not known which day it stands for.
 """
 
 from __future__ import annotations
@@ -22,10 +26,10 @@ from lakebed.format.binary_row import encode_few_rows
 from lakebed.format.types.data_types import to_arrow
 
 
-def named_partitions(
+def gap_partitions(
     keys: ChainKeys, condition: pred.Node | None, groups: Collection[Group], existing: Collection[bytes]
 ) -> list[Link]:
-    """The partitions of known groups that a condition on partition columns names, and that do not exist."""
+    """The gap days: partitions of known groups that a condition names one by one, and that no branch has."""
     if condition is None or not groups:
         return []
     columns = [pred.key_candidates(condition, name) for name in keys.chain]
@@ -50,11 +54,11 @@ def _link(keys: ChainKeys, code: bytes, values: Mapping[str, Any]) -> Link:
     link = keys.link(code, values)
     try:
         written = keys.values_at(link.group, link.time)
-    except OptionError:  # values cannot be made of times with this pattern, so there is nothing to compare
+    except OptionError:  # this pattern cannot turn a time into values, so there is nothing to compare
         return link
     if written != dict(values):
         raise DataError(
-            f"partition {dict(values)} is not how a time is written here: {dict(written)} would be. Ask for that, or for "
-            "a range"
+            f"partition {dict(values)} is not in the format of the table, which would be {dict(written)}. Ask for "
+            "that, or for a range"
         )
     return link

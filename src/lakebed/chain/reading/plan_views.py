@@ -1,13 +1,18 @@
-"""What each partition of a chain table is read from. Pure: lists of partitions in, views out; no I/O.
+"""What each day of a chain table is read from, and what a day without changes (a gap day) shows.
 
-* A partition that the full branch has is read from there, whole: changes of the same period are in it already.
-* Any other one is its *anchor* with the changes after it merged in: the latest full partition of the same group before it,
-  then every delta partition later than that one and not later than the asked one. Without an anchor, all deltas up to it.
-* *Skipped* full partitions (stale ones, or one that is to be built anew) are neither read nor anchors.
-* A partition that is asked for by name and that no branch has is *carried*: the same merge, which shows the state as of then.
+* A partition that the full branch has is read from there alone: it already contains the changes of the same day.
+* Any other partition is its *anchor* merged with later changes. The anchor is the latest full partition of the same
+  group before it. The changes are all partitions of changes after the anchor, up to and including the asked one.
+  Without an anchor they are all changes up to the asked one.
+* A *gap day* is a day that a query names and that no branch has. It shows the same merge: the state as of that day,
+  *carried* over from the days before it. With ``chain-table.gap-read = strict`` it has no rows, and it is not passed to
+  this module.
+* *Skipped* full partitions (stale ones, or those that a compaction rebuilds) are neither read nor used as anchors.
 
-Anchors and deltas are looked up whatever the query asks for; only which partitions come out is up to the query. Partitions
-that main has are read from main and come in here only to be left out (*hidden*). They are no anchors.
+Anchors and changes are looked up whether or not the query asks for them; the query only decides which partitions are
+returned. Partitions of main are read from main. They are passed only to be left out (*hidden*), and are never anchors.
+
+These functions are pure: lists of partitions in, views out, no I/O.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ Group: TypeAlias = tuple[Any, ...]
 
 
 class Kind(StrEnum):
-    """How a partition of a chain table is read."""
+    """How a partition of a chain table is read; ``CARRIED`` is a gap day."""
 
     FULL = "full"
     CHAIN = "chain"
@@ -33,7 +38,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One partition as it is read: where its rows come from, oldest first."""
+    """One partition of a read, and the partitions that its rows come from, oldest first."""
 
     partition: Link
     kind: Kind
@@ -42,13 +47,13 @@ class View:
 
     @property
     def depth(self) -> int:
-        """How many partitions of changes are merged."""
+        """The number of partitions of changes that are merged."""
         return len(self.deltas)
 
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """The partitions of one group in one branch, by time."""
+    """The partitions of one group in one branch, sorted by time."""
 
     links: tuple[Link, ...]
     times: tuple[Any, ...]
@@ -64,7 +69,7 @@ _EMPTY = _Chain((), ())
 
 @dataclass(frozen=True)
 class Chains:
-    """The chains of a table by group: full partitions that may be anchors, and deltas."""
+    """The chains of a table by group: full partitions that may be anchors, and partitions of changes."""
 
     full: Mapping[Group, _Chain]
     delta: Mapping[Group, _Chain]
@@ -75,7 +80,7 @@ class Chains:
         return Chains(_by_group(usable), _by_group(delta))
 
     def view(self, asked: Link, kind: Kind = Kind.CHAIN) -> View | None:
-        """What a partition is merged from; ``None`` if there is nothing at or before its time."""
+        """What a partition is merged from; ``None`` if no branch has a partition at or before its time."""
         fulls, deltas = self.full.get(asked.group, _EMPTY), self.delta.get(asked.group, _EMPTY)
         before = bisect_left(fulls.times, asked.time)
         anchor = fulls.links[before - 1] if before else None
@@ -98,12 +103,12 @@ def plan_views(
     skipped: Collection[bytes] = (),
     hidden: Collection[bytes] = (),
     asked: Collection[bytes] | None = None,
-    named: Sequence[Link] = (),
+    gaps: Sequence[Link] = (),
 ) -> list[View]:
-    """How each partition that a query asks for is read, by group and time.
+    """How each partition that a query asks for is read, sorted by group and time.
 
-    ``asked`` are the encoded partitions that satisfy the query's condition (``None``: all). ``named`` are those that it
-    names one by one and that shall be carried if they do not exist; they satisfy the condition.
+    ``asked`` are the encoded partitions that satisfy the condition of the query (``None``: all). ``gaps`` are the gap
+    days that the query names one by one; those that exist after all are ignored.
     """
     chains = Chains.of(full, delta, skipped)
     existing = {link.encoded: link for link in (*full, *delta)}
@@ -113,7 +118,7 @@ def plan_views(
         if code in hidden or (asked is not None and code not in asked):
             continue
         views.append(View(link, Kind.FULL) if code in direct else chains.view(link))
-    missing = {link.encoded: link for link in named if link.encoded not in existing and link.encoded not in hidden}
+    missing = {link.encoded: link for link in gaps if link.encoded not in existing and link.encoded not in hidden}
     views += [chains.view(link, Kind.CARRIED) for link in missing.values()]
     found = [view for view in views if view is not None]
     return sorted(found, key=lambda view: (repr(view.partition.group), view.partition.time, view.partition.encoded))

@@ -1,8 +1,9 @@
-"""Reads of a chain table's main branch: parts of three branches that together show every partition whole.
+"""Reads of main of a chain table: parts of three branches that together show every partition completely.
 
-Main's own partitions come first, then full partitions, both read like any table's; all others are put together from an anchor
-and deltas (:mod:`lakebed.chain.reading.plan_views` says from which) by a :class:`ChainRead`. Planning reads manifests only. Merge engine and
-sequence field of what is put together are those of the delta branch, as in Paimon.
+Partitions of main come first, then full partitions. Both are read like those of an ordinary table. All other partitions
+are merged of an anchor and changes by a :class:`ChainRead`; :mod:`lakebed.chain.reading.plan_views` decides which.
+Planning only reads manifests. The merge engine and the sequence field of a merge are those of the delta branch, as in
+Paimon.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from lakebed.chain.layout import ChainKeys, ChainTable, Link
 from lakebed.chain.reading.branch_schemas import DELTA, FULL, ChainStore, check_same_rows, schema_number
 from lakebed.chain.reading.branch_versions import BranchVersions
 from lakebed.chain.reading.chain_reader import ANCHOR, ASKED, POSITION, ChainReader
-from lakebed.chain.reading.gap_days import named_partitions
+from lakebed.chain.reading.gap_days import gap_partitions
 from lakebed.chain.reading.plan_views import Kind, View, plan_views
 from lakebed.chain.staleness import stale_partitions
 from lakebed.errors import DataError, UnsupportedError
@@ -55,7 +56,7 @@ _ENGINES: Final = ("deduplicate", "partial-update")
 
 @dataclass(frozen=True)
 class Branch:
-    """One data branch at a snapshot: its live files, and its partitions as parts of their chains."""
+    """One data branch at a snapshot: its live files, and its partitions as links of their chains."""
 
     store: TableStore
     snapshot: Snapshot | None
@@ -64,14 +65,14 @@ class Branch:
 
     @staticmethod
     def of(keys: ChainKeys, store: TableStore, snapshot: Snapshot | None, groups: pred.Node | None = None) -> Branch:
-        """The branch, or as much of it as is of groups that satisfy a condition."""
+        """A branch at a snapshot; with ``groups`` only the groups that satisfy this condition."""
         files = _live_files(store, snapshot, groups)
         try:
             links = keys.links(pc.unique(files["partition"].combine_chunks()))
         except DataError as error:
             raise DataError(
-                f"branch {store.paths.branch!r} of chain table {store.name}: {error}. Drop that partition, or correct the "
-                "options partition.timestamp-pattern and partition.timestamp-formatter"
+                f"branch {store.paths.branch!r} of chain table {store.name}: {error}. Drop that partition, or "
+                "correct the options partition.timestamp-pattern and partition.timestamp-formatter"
             ) from None
         return Branch(store, snapshot, files, tuple(links))
 
@@ -84,7 +85,7 @@ def _live_files(store: TableStore, snapshot: Snapshot | None, groups: pred.Node 
 
 @dataclass(frozen=True)
 class ChainPlan:
-    """How a read of main goes: which partitions main supplies, and where each of the others comes from."""
+    """The plan of a read of main: which partitions main has, and what each of the others is read from."""
 
     keys: ChainKeys
     main: pa.Array
@@ -105,7 +106,7 @@ class ChainPlan:
 
 @dataclass(frozen=True)
 class ChainParts:
-    """A planned read of main: what is read, why, and (once rows were read in this process) what it cost."""
+    """A planned read of main, with what it has cost so far in this process."""
 
     plan: ChainPlan
     parts: tuple[BranchRead, ...]
@@ -124,22 +125,22 @@ def read_chain(main: BranchRead, chain: ChainTable, versions: BranchVersions) ->
         only = pa.array(direct, pa.binary())
         parts.append(BranchRead(chain.full, schema, versions.full, columns, main.predicate, only=only))
     if merged := plan.of_kind(Kind.CHAIN, Kind.CARRIED):
-        parts.append(_put_together(chain, (plan.full, plan.delta), merged, main.columns, main.predicate, metrics))
+        parts.append(_merged_read(chain, (plan.full, plan.delta), merged, main.columns, main.predicate, metrics))
     return ChainParts(plan, tuple(parts), metrics)
 
 
 def read_views(chain: ChainTable, versions: BranchVersions, views: Sequence[View]) -> ChainRead:
-    """A read of all columns of these views, whatever a query would take them from: what a compaction writes."""
+    """A read of all columns of these views, as a compaction needs it."""
     _check_branches(chain)
     branches = (Branch.of(chain.keys, chain.full, versions.full), Branch.of(chain.keys, chain.delta, versions.delta))
-    return _put_together(chain, branches, tuple(views), chain.main.schema().fields, None, ReadMetrics())
+    return _merged_read(chain, branches, tuple(views), chain.main.schema().fields, None, ReadMetrics())
 
 
 def plan_chain(main: BranchRead, chain: ChainTable, versions: BranchVersions) -> ChainPlan:
-    """Where the partitions that a read of main asks for come from."""
+    """What each partition that a read of main asks for is read from."""
     keys = chain.keys
     condition = partition_part(main.predicate, main.schema)
-    # Anchors and deltas are of the same group as what is asked for, so other groups need not be looked at.
+    # Anchors and changes have the same group as the asked partition, so other groups are skipped.
     of_group = pred.TRUE if condition is None else pred.implied(condition, keys.group)
     groups = None if of_group == pred.TRUE else of_group
     full = Branch.of(keys, chain.full, versions.full, groups)
@@ -147,23 +148,23 @@ def plan_chain(main: BranchRead, chain: ChainTable, versions: BranchVersions) ->
     stale = stale_partitions(chain, versions.full, versions.delta)
     hidden = main.partitions()
     existing = {link.encoded for link in (*full.links, *delta.links)}
-    named: list[Link] = []
+    gaps: list[Link] = []
     if TableOptions(main.schema.options).chain_gap_read == "carry":
         known = {link.group for link in (*full.links, *delta.links)}
-        named = named_partitions(keys, condition, known, existing.union(hidden.to_pylist()))
+        gaps = gap_partitions(keys, condition, known, existing.union(hidden.to_pylist()))
     views = plan_views(
         full.links,
         delta.links,
         skipped=stale,
         hidden=frozenset(hidden.to_pylist()),
         asked=_satisfying(existing, condition, main),
-        named=named,
+        gaps=gaps,
     )
     return ChainPlan(keys, hidden, full, delta, tuple(views), stale)
 
 
 def _satisfying(existing: set[bytes], condition: pred.Node | None, main: BranchRead) -> frozenset[bytes] | None:
-    """The partitions that satisfy a condition on partition columns."""
+    """The partitions that satisfy a condition on partition columns; ``None``: all."""
     if condition is None:
         return None
     codes = pa.table({"partition": pa.array(sorted(existing), pa.binary())})
@@ -172,13 +173,13 @@ def _satisfying(existing: set[bytes], condition: pred.Node | None, main: BranchR
 
 
 def _check_branches(chain: ChainTable) -> None:
-    """Refuse branches that do not go together, or that Lakebed cannot read."""
+    """Raise if the schemas of the branches differ, or if Lakebed cannot read one of them."""
     check_same_rows(chain)
     for store in (chain.full, chain.delta):
         check_existing(store.schema().options, where=f"branch {store.paths.branch!r} of {store.name}", writing=False)
 
 
-def _put_together(
+def _merged_read(
     chain: ChainTable,
     branches: tuple[Branch, Branch],
     views: tuple[View, ...],
@@ -190,8 +191,8 @@ def _put_together(
     engine = MergeSpec.of(schema).engine
     if engine not in _ENGINES:
         raise UnsupportedError(
-            f"chain table {chain.main.name}: the merge engine {engine} of branch {chain.delta.paths.branch!r} cannot put "
-            f"partitions together; it must be {' or '.join(_ENGINES)}"
+            f"chain table {chain.main.name}: the merge engine {engine} of branch {chain.delta.paths.branch!r} cannot "
+            f"merge partitions; it must be {' or '.join(_ENGINES)}"
         )
     snapshot = branches[1].snapshot or branches[0].snapshot
     store = ChainStore.of(chain)
@@ -200,9 +201,9 @@ def _put_together(
 
 @dataclass(frozen=True)
 class ChainRead(BranchRead):
-    """The partitions that are put together, in the shape of any other part of a read.
+    """The merged partitions, as one part of a read.
 
-    ``store`` knows the schemas of both branches. A file is there once for each partition that it is read for.
+    ``store`` has the schemas of both branches. A file is listed once for each partition that it is read for.
     """
 
     views: tuple[View, ...] = field(kw_only=True)
@@ -225,7 +226,7 @@ class ChainRead(BranchRead):
         return ScanResult(entries, tuple(steps))
 
     def _bucket_mask(self, entries: pa.Table) -> npt.NDArray[np.bool_] | None:
-        """Which files are of a bucket that the condition asks for; all partitions of a chain have the same buckets."""
+        """Which files belong to a bucket that the condition asks for. A chain has one number of buckets."""
         function = TableOptions(self.schema.options).bucket_function
         wanted = buckets_of(self._key_condition, self.schema, function)
         totals = np.unique(entries["total_buckets"].to_numpy()).tolist()
@@ -239,14 +240,14 @@ class ChainRead(BranchRead):
         return mask
 
     def _key_mask(self, entries: pa.Table) -> npt.NDArray[np.bool_] | None:
-        """Which files may hold a key that the condition asks for; other columns may be newer elsewhere."""
+        """Which files may contain a key that the condition asks for. Other columns may be newer in other files."""
         if self._key_condition is None:
             return None
         return stats_mask(self.store, entries, self._key_condition, self.schema)
 
     @cached_property
     def _key_condition(self) -> pred.Node | None:
-        """What the predicate says about keys, whatever the partition."""
+        """The part of the predicate that is about keys without partition columns."""
         if self.predicate is None:
             return None
         implied = pred.implied(self.predicate, self.schema.trimmed_primary_key)
@@ -261,13 +262,13 @@ class ChainRead(BranchRead):
             partition = partition_table(differ[ASKED].combine_chunks(), self.schema.partition_fields).to_pylist()[0]
             raise UnsupportedError(
                 f"chain table {self.store.name}: inconsistent bucket num; partition {partition} is made of files with "
-                f"{differ['total_buckets_min'][0]} and with {differ['total_buckets_max'][0]} buckets. Rescale the partitions of "
-                "both branches to one number of buckets"
+                f"{differ['total_buckets_min'][0]} and with {differ['total_buckets_max'][0]} buckets. Rescale the "
+                "partitions of both branches to one number of buckets"
             )
 
     @cached_property
     def deleted(self) -> DeletedRows:
-        """The rows that deletion vectors mark, of both branches."""
+        """The rows of both branches that deletion vectors mark as deleted."""
         found: dict[tuple[bytes, str], tuple[str, VectorRange]] = {}
         for branch in self.branches:
             index = [] if branch.snapshot is None else branch.store.manifests.read_index(branch.snapshot.index_manifest)
@@ -285,7 +286,7 @@ class ChainRead(BranchRead):
 
 
 def _read_for(files: pa.Table, reads: Sequence[tuple[Link, int, Link]], branch: int) -> pa.Table:
-    """The files of partitions, each with the partition that it is read for and its place in that one's chain."""
+    """The files of partitions, each with the partition that it is read for and its position in the chain."""
     encoded = files["partition"].combine_chunks().dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     order = np.argsort(codes, kind="stable")

@@ -16,7 +16,7 @@ from lakebed.table_rules.partition_costs import MAIN, PartitionCost
 
 
 def costs(chained: ChainParts) -> tuple[PartitionCost, ...]:
-    """What a planned read costs, partition by partition: main's first, the others by group and time."""
+    """The cost of each partition of a planned read: those of main first, the others by group and time."""
     plan = chained.plan
     main, *others = chained.parts
     sizes = _sizes(main.result.entries, "partition")
@@ -47,7 +47,7 @@ _NOTHING: Final = _Size(0, 0, 0, 0)
 
 
 def _sizes(entries: pa.Table, by: str) -> dict[bytes, _Size]:
-    """Files, bytes and rows of entries by a column of theirs."""
+    """Files, bytes and rows of entries, grouped by a column."""
     if POSITION in entries.column_names:
         anchors = np.where(entries[POSITION].to_numpy() == ANCHOR, entries["file_size"].to_numpy(), 0)
     else:
