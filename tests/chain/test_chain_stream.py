@@ -112,9 +112,9 @@ def test_one_branch_is_empty(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("options", "where", "message"),
     [
-        ({"scan.mode": "latest"}, None, r"'scan.mode' is not for it; stream db.t\$branch_delta"),
-        ({"consumer-id": "c"}, None, "'consumer-id' is not for it"),
-        ({"scan.snapshot-id": "1"}, None, "'scan.snapshot-id' is not for it"),
+        ({"scan.mode": "latest"}, None, r"so leave out option 'scan.mode'; stream db.t\$branch_delta"),
+        ({"consumer-id": "c"}, None, "so leave out option 'consumer-id'; stream"),
+        ({"scan.snapshot-id": "1"}, None, "so leave out option 'scan.snapshot-id'; stream"),
         ({}, "date = '20250803'", "no condition on partition columns"),
     ],
 )

@@ -140,8 +140,9 @@ def disable_chain(chain: ChainTable, alter: Alter, *, dry_run: bool = False) -> 
     only_changes = [link for link in state.deltas if link.encoded not in there]
     if only_changes:
         raise OptionError(
-            f"{count_text(len(only_changes), 'partition')} of table {chain.main.name} exist only as changes, for "
-            f"example {partition_text(only_changes[0].values)}; compact_chain() or drop them first. Nothing was changed"
+            f"table {chain.main.name} has days that exist only as changes "
+            f"({count_text(len(only_changes), 'partition')}, for example {partition_text(only_changes[0].values)}); "
+            "compact_chain() or drop them first. Nothing was changed"
         )
     wanted = [link.encoded for link in state.fulls if link.encoded not in own | state.stale]
     partitions = pa.array(wanted, pa.binary())

@@ -599,7 +599,7 @@ def test_groups_are_told(tmp_path: Path) -> None:
 
 def test_only_a_chain_table_has_a_chain(chain: ChainFixture) -> None:
     chain.lake.create_table("db.plain", "k INT")
-    with pytest.raises(UnsupportedError, match=r"db\.plain is no chain table"):
+    with pytest.raises(UnsupportedError, match=r"db\.plain is not a chain table"):
         chain.lake.system_table("db.plain$chain").scan().to_arrow()
 
 
