@@ -355,6 +355,7 @@ REFUSED = [
     ("manifest.format", "parquet", False),
     ("manifest.compression", "none", True),
     ("primary-key", "id", False),
+    ("path", "/elsewhere", True),
     ("primary-key.nullable", "true", False),
     ("row-tracking.enabled", "TRUE", False),
     ("data-evolution.enabled", "true", False),

@@ -25,7 +25,7 @@ from lakebed.options.parsing import Value, default_value, parse_option
 
 
 def _refusal(option: Option, name: str, value: Value, text: str, where: str) -> str | None:
-    """Why Lakebed does not support this value, or None if it does."""
+    """Returns why Lakebed does not support this value, or None if it does."""
     if option.accepted:
         held: Iterable[Value] = value.values() if isinstance(value, dict) else (value,)
         bad = any(part not in option.accepted for part in held)
@@ -44,7 +44,7 @@ def _refusal(option: Option, name: str, value: Value, text: str, where: str) -> 
 
 
 def check_new(options: Mapping[str, str], *, where: str) -> None:
-    """Checks options of our own CREATE or ALTER; ``where`` names the table in messages.
+    """Checks options that a user gives in CREATE or ALTER; ``where`` names the table in messages.
 
     >>> check_new({"bucket": "4", "bucket-key": "id", "sink.parallelism": "8"}, where="table db.t")
     >>> check_new({"bucket": "-2"}, where="table db.t")
@@ -62,9 +62,9 @@ def check_new(options: Mapping[str, str], *, where: str) -> None:
 
 
 def check_existing(options: Mapping[str, str], *, where: str, writing: bool = True) -> list[str]:
-    """Checks options of a table that somebody else may have made; returns sentences worth reporting.
+    """Checks the options of a stored table and returns warnings.
 
-    With ``writing=False`` an unsupported value that leaves the table readable is reported too instead of raised.
+    With ``writing=False`` an unsupported value that leaves the table readable is a warning, not an error.
 
     >>> check_existing({"bucket": "1", "my.note": "x"}, where="table db.t")
     ["unknown option 'my.note' in table db.t; it is kept and has no effect"]
@@ -87,7 +87,7 @@ def check_existing(options: Mapping[str, str], *, where: str, writing: bool = Tr
 
 
 def normalise(options: Mapping[str, object]) -> dict[str, str]:
-    """Options as they are stored: Python's numbers, booleans and lists of texts become strings.
+    """Returns options as a schema stores them: numbers, booleans and lists of strings become strings.
 
     >>> normalise({"bucket": 2, "deletion-vectors.enabled": True, "bucket-key": ["a", "b"]})
     {'bucket': '2', 'deletion-vectors.enabled': 'true', 'bucket-key': 'a,b'}

@@ -11,26 +11,28 @@ _INTRODUCTION: Final = """\
 
 This page is generated: `python -m lakebed.options > docs/options.md`.
 
-Options are strings that a table carries in its schema. Lakebed knows the options of Apache Paimon and of its Flink and
-Spark connectors, and does one of three things with each:
+Options are strings that a table stores in its schema. Lakebed knows the options of Apache Paimon and of its Flink and
+Spark connectors. The last column says what Lakebed does with each of them:
 
 - **honoured**: Lakebed acts on it.
-- **kept**: it tunes another engine, or a part of Lakebed that is still to come. It is stored and left alone.
-- **refused**: it would change what the data means or where it is, and Lakebed does not support that. Its default (or
-  leaving it out) is fine; anything else is refused when a table is created, altered or opened. Where the text says
-  *read only*, such a table of somebody else can be read but not written.
+- **kept**: Lakebed stores it and ignores it. It affects other engines only.
+- **refused**: it would change what the data means or where it is stored, and Lakebed does not support that. Its default
+  is accepted. Any other value is an error when a table is created, altered or opened. If the text says *read only*, a
+  table of another engine with such a value can be read but not written.
 
-A name that is not on this page is refused in our own CREATE and ALTER, and reported on a table that somebody else made.
+A name that is not on this page is an error in CREATE and ALTER. It is reported and ignored on a table that another
+engine created.
 
-Values: sizes are `128 mb`, `8mb` or plain bytes (`b`, `kb`, `mb`, `gb`, `tb`, in steps of 1024); durations are `1 h`,
-`10 ms` or plain milliseconds (`d`, `h`, `min`, `s`, `ms`, `µs`, `ns`); lists are split at commas and not trimmed; maps are
-`0:lz4,1:zstd`, or one option per key (`file.compression.per.level.0`). In a name, `<column>` stands for a column's name
-and `*` for any rest. *Fixed* options cannot change once the table has data; those *fixed at creation* never change.
+The default column shows what applies if the option is not set. Sizes are `128 mb`, `8mb` or plain bytes (`b`, `kb`,
+`mb`, `gb`, `tb`, in steps of 1024). Durations are `1 h`, `10 ms` or plain milliseconds (`d`, `h`, `min`, `s`, `ms`,
+`µs`, `ns`). Lists are split at commas and not trimmed. Maps are `0:lz4,1:zstd`, or one option per key
+(`file.compression.per.level.0`). In a name, `<column>` stands for the name of a column and `*` for any rest. *Fixed*
+options cannot change once the table has snapshots. Options that are *fixed at creation* can never change.
 """
 
 
 def to_markdown() -> str:
-    """The page ``docs/options.md``."""
+    """Returns the text of ``docs/options.md``."""
     return "\n".join([_INTRODUCTION, *(_section_markdown(section) for section in SECTIONS)])
 
 

@@ -52,7 +52,7 @@ _AMOUNT: Final = re.compile(r"\s*([0-9]+)\s*(\S*)\s*")
 
 
 def parse_bool(text: str) -> bool:
-    """``true`` or ``false``, in any case."""
+    """Parses ``true`` or ``false``, in upper or lower case."""
     try:
         return {"true": True, "false": False}[text.lower()]
     except KeyError:
@@ -60,14 +60,14 @@ def parse_bool(text: str) -> bool:
 
 
 def parse_int(text: str, limit: int = _INT_MAX) -> int:
-    """A whole number that fits into 32 bits, or into what ``limit`` says."""
+    """Parses a whole number up to ``limit``, by default one of 32 bits."""
     if re.fullmatch(r"[+-]?[0-9]+", text) and -limit - 1 <= int(text) <= limit:
         return int(text)
     raise ValueError(f"a whole number of {limit.bit_length() + 1} bits")
 
 
 def parse_float(text: str) -> float:
-    """A finite number."""
+    """Parses a finite number."""
     try:
         number = float(text)
     except ValueError:
@@ -78,7 +78,7 @@ def parse_float(text: str) -> float:
 
 
 def parse_size(text: str) -> int:
-    """Bytes, from a number and a unit of 1024s; a number alone is bytes.
+    """Parses a size and returns bytes. Units are powers of 1024; a number alone is bytes.
 
     >>> parse_size("8mb"), parse_size("1 G"), parse_size("500")
     (8388608, 1073741824, 500)
@@ -87,7 +87,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_duration(text: str) -> float:
-    """Seconds, from a number and a unit; a number alone is milliseconds.
+    """Parses a duration and returns seconds. A number alone is milliseconds.
 
     >>> parse_duration("1 h"), parse_duration("2days"), parse_duration("10")
     (3600.0, 172800.0, 0.01)
@@ -101,14 +101,14 @@ def _amount(text: str, units: Mapping[str, int], allowed: str) -> int:
     if match is None or factor is None:
         raise ValueError(allowed)
     amount = int(match[1]) * factor
-    # Durations count nanoseconds here, but Paimon counts seconds in its 64 bits.
+    # Durations are counted in nanoseconds here. Paimon counts the seconds of a duration in 64 bits.
     if amount > LONG_MAX * (10**9 if units is _NANOS else 1) or int(match[1]) > LONG_MAX:
         raise ValueError(f"{allowed} that fits into 64 bits")
     return amount
 
 
 def parse_list(text: str) -> tuple[str, ...]:
-    """Texts between commas, not trimmed; commas at the end do not count.
+    """Splits a text at commas. The parts are not trimmed, and empty parts at the end are dropped.
 
     >>> parse_list("a,b"), parse_list("a, b,"), parse_list("")
     (('a', 'b'), ('a', ' b'), ())
@@ -120,7 +120,7 @@ def parse_list(text: str) -> tuple[str, ...]:
 
 
 def parse_map(text: str) -> dict[str, str]:
-    """Entries such as ``0:lz4,1:zstd``; an entry, key or value with a separator in it stands in single quotes.
+    """Parses entries such as ``0:lz4,1:zstd``. Single quotes enclose an entry, key or value that contains a separator.
 
     >>> parse_map("0:lz4, 1 : zstd"), parse_map("'a:x,y'"), parse_map("a:'it''s'")
     ({'0': 'lz4', '1': 'zstd'}, {'a': 'x,y'}, {'a': "it's"})
@@ -135,7 +135,7 @@ def parse_map(text: str) -> dict[str, str]:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """Trimmed texts between separators; quotes around a text are taken off, empty texts left out."""
+    """Splits a text at separators, removes spaces and quotes around each part, and drops empty parts."""
     token = re.compile(rf"\s*(?:'((?:[^']|'')*)'|([^{separator}]*?))\s*(?:{separator}|$)")
     parts, position = [], 0
     while position < len(text):
@@ -164,7 +164,7 @@ _PARSERS: Final[Mapping[Kind, Callable[[str], Value]]] = {
 
 
 def parse_option(option: Option, name: str, text: str, where: str = "") -> Value:
-    """Returns the value of ``option`` that stands as ``text`` under ``name``, which may be an alias or a map's entry.
+    """Returns the value of ``option`` that is stored as ``text`` under ``name``, which may be an alias or an entry of a map.
 
     Raises:
         OptionError: if the value is not allowed; the message names the option, the value and what is allowed.

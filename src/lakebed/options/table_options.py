@@ -40,7 +40,6 @@ class TableOptions:
     raw: Mapping[str, str]
 
     # The table and its files
-    path = optional("path", str)
     branch = required("branch", str)
     bucket = required("bucket", int)
     bucket_key = listed("bucket-key")
@@ -150,8 +149,8 @@ class TableOptions:
     default_aggregate_function = optional("fields.default-aggregate-function", str)
     sequence_snapshot_ordering = required("sequence.snapshot-ordering", bool)
     deletion_vectors_enabled = required("deletion-vectors.enabled", bool)
-    deletion_vectors_merge_on_read = required("deletion-vectors.merge-on-read", bool)
     deletion_vectors_modifiable = required("deletion-vectors.modifiable", bool)
+    _deletion_vectors_merge_on_read = required("deletion-vectors.merge-on-read", bool)
     _sequence_sort_order = required("sequence.field.sort-order", str)
 
     # Compaction
@@ -274,7 +273,7 @@ class TableOptions:
     def skips_level0(self) -> bool:
         """Whether readers of a primary-key table skip level 0, so that rows are visible only after a compaction."""
         return self.merge_engine == "first-row" or (
-            self.deletion_vectors_enabled and not self.deletion_vectors_merge_on_read
+            self.deletion_vectors_enabled and not self._deletion_vectors_merge_on_read
         )
 
     @property
