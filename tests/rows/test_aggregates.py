@@ -126,7 +126,7 @@ def test_bounds_follow_changes_of_columns(table: Callable[..., Table]) -> None:
 
 def test_nested_columns_have_no_bounds(table: Callable[..., Table]) -> None:
     made = table("id INT, a ARRAY<INT>")
-    with pytest.raises(UnsupportedError, match="column 'a' is ARRAY<INT>, which has no least and greatest value"):
+    with pytest.raises(UnsupportedError, match="column 'a' is ARRAY<INT>, which has no minimum and maximum"):
         bounds(made, "a")
 
 

@@ -254,7 +254,7 @@ def test_columns_that_are_not_the_tables(names: list[str], message: str) -> None
     assert "table db.t" in str(caught.value)
 
 
-# --------------------------------------------------------------------------------------------------- what is handed over
+# -------------------------------------------------------------------------------------------------- what is handed over
 
 
 def _rows(data: Any) -> list[dict[str, Any]]:

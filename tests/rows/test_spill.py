@@ -71,7 +71,7 @@ def test_pieces_are_no_larger_than_asked_for(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-# ------------------------------------------------------------------------------------------------------------ the writer
+# ----------------------------------------------------------------------------------------------------------- the writer
 
 ROW = st.tuples(st.sampled_from("pq"), st.integers(0, 5), st.integers(0, 9))
 

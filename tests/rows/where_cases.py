@@ -609,7 +609,7 @@ ERRORS: Final[list[tuple[str, list[str]]]] = [
     ("  ", ["one expression"]),
     ("id = 1; id = 2", ["one expression"]),
     ("select 1", ["cannot parse", "select"]),
-    ("id = 0x1F", ["0x1F", "no number", "^"]),
+    ("id = 0x1F", ["0x1F", "is not a number in Spark SQL", "^"]),
     ("id = 1 < 2", ["parentheses"]),
     ("name || id + 1 = 'a'", ["parentheses"]),
     ("raw = X'1G'", ["hexadecimal"]),

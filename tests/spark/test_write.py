@@ -289,7 +289,7 @@ BAD = [
     ("k INT, v INT", PK, "SELECT CAST(NULL AS INT) k, 1 v", "column 'k' of table db.t is NOT NULL"),
     ("k DOUBLE, v INT", PK, "SELECT DOUBLE('NaN') k, 1 v", "part of the primary key"),
     ("k INT, v INT", PK, "SELECT 1 k, 2 v, 'x' op", "a row has the row kind 'x'"),
-    ("k INT, v INT", PK, "SELECT 1 k, 2 v, 3 op", "is to say what each row is"),
+    ("k INT, v INT", PK, "SELECT 1 k, 2 v, 3 op", "must contain row kinds, but its type is int32"),
 ]
 
 

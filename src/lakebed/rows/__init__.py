@@ -1,1 +1,1 @@
-"""What a worker does with rows: Arrow in, Arrow out. Knows files and columns, never a whole table's state."""
+"""Kernels on rows: Arrow in, Arrow out. They know files and columns, never the state of a whole table."""

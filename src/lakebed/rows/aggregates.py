@@ -1,9 +1,9 @@
-"""Counts, least and greatest values of a read: from metadata where that is exact, from the files where it is not.
+"""Count, minimum and maximum of a read: from metadata where that is exact, otherwise from the files.
 
-Metadata knows a file if its rows are rows of the result as they are: it stands alone, every row of it certainly satisfies
-the predicate, and it is known how many of its rows are deleted. The bounds in statistics are values of the file only for
-types that are stored whole (numbers, dates, timestamps), not for texts, which may be cut, nor for floating point numbers,
-whose NaN some writers leave out.
+Metadata answers for a file if the result contains its rows unchanged: no other file replaces rows of it, every row
+certainly satisfies the predicate, and the number of deleted rows is known. Bounds in statistics are exact only for
+types that are stored whole (numbers, dates, timestamps). Bounds of texts may be truncated, and some writers leave NaN
+out of the bounds of floating point columns.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WHOLE: Final = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "DECIMAL", "D
 
 @dataclass(frozen=True, slots=True)
 class KnownCount:
-    """Rows that metadata counts, and the entries of the files that have to be read for the others."""
+    """The rows that metadata counts, and the entries of the files that have to be read for the others."""
 
     rows: int
     rest: pa.Table
@@ -41,7 +41,7 @@ class KnownCount:
 
 @dataclass(frozen=True, slots=True)
 class KnownRange:
-    """The least and greatest value that metadata tells (null if none), and the entries of files that must be read."""
+    """The minimum and maximum from metadata (null if unknown), and the entries of files that have to be read."""
 
     least: pa.Scalar
     greatest: pa.Scalar
@@ -52,14 +52,14 @@ class KnownRange:
 
 
 def count(reader: Reader, entries: pa.Table) -> int:
-    """How many rows the reader would give for these files; only those that metadata does not answer for are read."""
+    """Return how many rows the reader would return; only files that metadata cannot count are read."""
     known = known_count(reader, entries)
     narrow = replace(reader, columns=(narrowest(reader),))
     return known.rows + sum(len(batch) for batch in narrow.batches(known.rest))
 
 
 def known_count(reader: Reader, entries: pa.Table) -> KnownCount:
-    """What metadata alone knows of the number of rows."""
+    """Return what metadata alone knows about the number of rows."""
     alone = _lone_files(reader, entries)
     every, none = _all_or_nothing(reader, entries)
     deleted = _deleted_counts(reader, entries)
@@ -69,7 +69,7 @@ def known_count(reader: Reader, entries: pa.Table) -> KnownCount:
 
 
 def narrowest(reader: Reader) -> Field:
-    """The column that costs least to read; of keyed tables the first key, which a merge reads anyway."""
+    """Return the cheapest column to read; of keyed tables the first key, which a merge reads anyway."""
     if isinstance(reader, KeyedReader):
         return reader.keys[0]
     atomic = [field for field in reader.schema.fields if isinstance(field.type, Atomic)]
@@ -88,13 +88,13 @@ def _width(field: Field) -> int:
 
 
 def min_max(reads: Sequence[tuple[Reader, pa.Table]], name: str) -> tuple[pa.Scalar, pa.Scalar]:
-    """The least and greatest value of a column in what some readers would give for some files; null if there is none.
+    """Return the minimum and maximum of a column in what readers would return; null if there is none.
 
     NaN is greater than every other number, as in Spark.
     """
     column = reads[0][0].schema.field(name)
     if not isinstance(column.type, Atomic):
-        raise UnsupportedError(f"column {name!r} is {column.type}, which has no least and greatest value")
+        raise UnsupportedError(f"column {name!r} is {column.type}, which has no minimum and maximum")
     low, high = [], []
     for reader, entries in reads:
         field = reader.schema.field(name)
@@ -109,7 +109,7 @@ def min_max(reads: Sequence[tuple[Reader, pa.Table]], name: str) -> tuple[pa.Sca
 
 
 def known_min_max(reader: Reader, entries: pa.Table, column: Field) -> KnownRange:
-    """What metadata alone knows of the least and greatest value."""
+    """Return what metadata alone knows about the minimum and maximum."""
     kind = to_arrow(column.type)
     nothing = pa.scalar(None, kind)
     if not isinstance(column.type, Atomic) or column.type.root not in _WHOLE:
@@ -141,7 +141,7 @@ def _gathered(values: Sequence[pa.Scalar], column: Field) -> pa.Array:
 
 
 def _bounds(values: pa.Array) -> tuple[pa.Scalar, pa.Scalar]:
-    """The least and the greatest value, with NaN above all others."""
+    """Return the minimum and the maximum; NaN is greater than all other values."""
     if not pa.types.is_floating(values.type):
         found = pc.min_max(values)
         return found["min"], found["max"]
@@ -157,7 +157,7 @@ def _bounds(values: pa.Array) -> tuple[pa.Scalar, pa.Scalar]:
 
 
 def _lone_files(reader: Reader, entries: pa.Table) -> Mask:
-    """Which files have only rows that no other file replaces."""
+    """Return which files contain only rows that no other file replaces."""
     if not isinstance(reader, KeyedReader):
         return np.ones(len(entries), np.bool_)
     alone = np.zeros(len(entries), np.bool_)
@@ -168,11 +168,11 @@ def _lone_files(reader: Reader, entries: pa.Table) -> Mask:
 
 
 def _all_or_nothing(reader: Reader, entries: pa.Table) -> tuple[Mask, Mask]:
-    """Of which files every row certainly satisfies the predicate, and of which none does."""
+    """Return of which files every row certainly satisfies the predicate, and of which files none does."""
     every, none = np.ones(len(entries), np.bool_), np.zeros(len(entries), np.bool_)
     if reader.predicate is None:
         return every, none
-    # Conditions on partitions alone hold for every file that planning left.
+    # Planning has already applied conditions on partitions alone.
     _, rest = pred.split(reader.predicate, reader.schema.partition_keys)
     if rest != pred.TRUE:
         for rows, view in stats_views(reader.store, entries, reader.schema, pred.columns(rest)):
@@ -182,7 +182,7 @@ def _all_or_nothing(reader: Reader, entries: pa.Table) -> tuple[Mask, Mask]:
 
 
 def _deleted_counts(reader: Reader, entries: pa.Table) -> npt.NDArray[np.int64]:
-    """How many rows of each file a deletion vector marks; -1 where nobody wrote it down."""
+    """Return how many rows of each file a deletion vector marks; -1 if the number was not recorded."""
     counts = np.zeros(len(entries), np.int64)
     marked = reader.deleted.by_file
     if marked:

@@ -1,8 +1,8 @@
-"""Rows from outside, made to fit a table or refused.
+"""Convert rows from outside to the columns of a table, or refuse them.
 
-Columns are matched by name, in any order. A value is cast where nothing can be lost (wider numbers, dictionaries, large
-strings, other time units and zones); anything else is a :class:`DataError` that names the column and the first offending
-value. Nothing is written before the whole batch fits.
+Columns are matched by name, in any order. A value is cast if the cast cannot lose information (wider numbers,
+dictionaries, large strings, other time units and zones). Everything else raises :class:`DataError` with the column
+and the first offending value. Nothing is written before the whole batch fits.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from lakebed.format.types.data_types import (
 )
 
 STREAM_BYTES: Final = 256 * 1024 * 1024
-"""How much of a stream is held in memory at a time."""
+"""How many bytes of a stream are in memory at a time."""
 
 
 def open_batches(data: Any) -> pa.Table | pa.RecordBatchReader:
-    """What a user hands over as rows: Arrow tables, batches and streams, pandas and Polars frames, lists of dicts."""
+    """Convert rows to Arrow: from Arrow, pandas and Polars data, streams, and lists of dictionaries."""
     try:
         opened = _open(data)
     except (pa.ArrowException, ValueError, OverflowError) as error:
@@ -67,7 +67,10 @@ def _open(data: Any) -> pa.Table | pa.RecordBatchReader | None:
 
 
 def _from_dicts(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    """Columns of dictionaries that all have the same keys: Arrow would silently drop keys that the first one lacks."""
+    """Convert dictionaries with equal keys to columns.
+
+    Arrow would silently drop keys that the first dictionary lacks.
+    """
     names = rows[0].keys()
     for number, row in enumerate(rows):
         if row.keys() != names:
@@ -80,7 +83,7 @@ def _from_dicts(rows: Sequence[dict[str, Any]]) -> pa.Table:
 
 
 def conform(table: pa.Table, fields: Sequence[Field], *, where: str) -> pa.Table:
-    """The same rows with exactly the table's columns, order and types, or an error and nothing else."""
+    """Return the same rows with exactly the table's columns, order and types, or raise an error."""
     _check_names(table.column_names, fields, where)
     columns = []
     for field in fields:
@@ -130,7 +133,7 @@ def _cast(column: pa.ChunkedArray, data_type: DataType, where: str) -> pa.Chunke
         )
     try:
         if pa.types.is_integer(given) and pa.types.is_decimal(wanted):
-            # Arrow wants room for every number of the type; what counts is whether these numbers fit.
+            # Arrow refuses unless every number of the type fits; what counts is whether these numbers fit.
             column = column.cast(pa.decimal256(76, wanted.scale))
         cast = column.cast(_nullable_inside(wanted))
     except (pa.ArrowException, ValueError) as error:
@@ -140,14 +143,14 @@ def _cast(column: pa.ChunkedArray, data_type: DataType, where: str) -> pa.Chunke
 
 
 def _labelled(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """The same array with the wanted nullability inside, which is checked later, and by us."""
+    """Return the same array with the wanted nullability inside; nulls are checked later."""
     if array.type == wanted:
         return array
     mask = array.is_null()
     if pa.types.is_struct(wanted):
         parts = [_labelled(array.field(i), field.type) for i, field in enumerate(wanted)]
         return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=mask)
-    offsets = pa.concat_arrays([array.offsets])  # a mask wants offsets of their own
+    offsets = pa.concat_arrays([array.offsets])  # a mask needs a copy of the offsets
     if pa.types.is_map(wanted):
         items = _labelled(array.items, wanted.item_type)
         return pa.MapArray.from_arrays(offsets, array.keys, items, type=wanted, mask=mask)
@@ -155,7 +158,10 @@ def _labelled(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _nullable_inside(arrow: pa.DataType) -> pa.DataType:
-    """The type with nullable parts: Arrow's cast takes a null below a null row for one in a NOT NULL field."""
+    """Return the type with nullable parts.
+
+    Arrow's cast takes a null below a null row as a null in a NOT NULL field.
+    """
     if pa.types.is_struct(arrow):
         return pa.struct([pa.field(f.name, _nullable_inside(f.type)) for f in arrow])
     if pa.types.is_list(arrow):
@@ -168,7 +174,7 @@ def _nullable_inside(arrow: pa.DataType) -> pa.DataType:
 
 
 def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """List views as lists; Arrow's own cast of them gives lists that lack an offset."""
+    """Convert list views to lists. Arrow's own cast returns lists with a missing offset."""
     chunks = []
     for chunk in column.chunks:
         lengths = np.asarray(pc.list_value_length(chunk).fill_null(0), np.int64)
@@ -178,7 +184,7 @@ def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _narrowed(column: pa.ChunkedArray, data_type: DataType, where: str) -> pa.ChunkedArray:
-    """DOUBLE values as FLOAT where that changes none of them; Arrow's own cast would round."""
+    """Cast DOUBLE to FLOAT, or raise if a value would change; Arrow's own cast would round."""
     narrow = column.cast(pa.float32())
     back = narrow.cast(pa.float64())
     changed = pc.and_(pc.not_equal(back, column), pc.invert(pc.is_nan(column)))
@@ -189,7 +195,7 @@ def _narrowed(column: pa.ChunkedArray, data_type: DataType, where: str) -> pa.Ch
 
 
 def _can_cast(given: pa.DataType, wanted: DataType) -> bool:
-    """Whether values of an Arrow type mean the same in a column's type, where they fit."""
+    """Whether values of an Arrow type mean the same in the type of a column, if they fit."""
     kinds = pa.types
     if kinds.is_null(given):
         return True
@@ -233,13 +239,13 @@ def _can_cast_atomic(given: pa.DataType, root: str) -> bool:
     if root == "TIME":
         return bool(kinds.is_time(given))
     if root in TIMESTAMP_ROOTS:
-        # A wall clock time is not a moment, nor the reverse: the user has to say which zone is meant.
+        # A wall clock time is not an instant, nor the reverse: the user has to say which zone is meant.
         return bool(kinds.is_timestamp(given)) and (given.tz is None) == (root == "TIMESTAMP")
     return bool(root == "BOOLEAN" and kinds.is_boolean(given))
 
 
 def _check_values(column: pa.ChunkedArray, data_type: DataType, where: str) -> None:
-    """Nulls, lengths and nested parts of a column that already has the right Arrow type."""
+    """Check nulls, lengths and nested parts of a column that already has the right Arrow type."""
     if not data_type.nullable and column.null_count:
         row = f"row {pc.index(pc.is_null(column), True).as_py()}" if where.startswith("column") else "a row"
         raise DataError(f"{where} is NOT NULL, but {row} of the data has a null there. Nothing was written")
@@ -256,7 +262,7 @@ def _check_values(column: pa.ChunkedArray, data_type: DataType, where: str) -> N
 
 
 def _parts(column: pa.ChunkedArray, data_type: DataType) -> Iterator[tuple[str, pa.ChunkedArray, DataType]]:
-    """The columns inside a nested column, without what lies below nulls."""
+    """Return the columns inside a nested column, without values below nulls."""
     match data_type:
         case Array(element):
             yield "an element", pc.list_flatten(column), element
@@ -286,7 +292,7 @@ def _check_length(lengths: pa.ChunkedArray, limit: int, unit: str, data_type: Da
 
 
 def portions(data: pa.Table | pa.RecordBatchReader, limit: int | None = None) -> Iterator[pa.Table]:
-    """A table as it is; a stream in tables of so many bytes."""
+    """Yield a table as it is, and a stream in tables of about this many bytes."""
     limit = STREAM_BYTES if limit is None else limit
     if isinstance(data, pa.Table):
         yield data

@@ -1,8 +1,8 @@
-"""Which rows of one table another one does not have: a difference of multisets, by kernels.
+"""The rows of one table that another table does not have: a difference of multisets.
 
-Rows are the same if all their values are: null equals null, NaN equals NaN, lists and maps are compared element by element in
-the order in which they are stored. Every column becomes numbers that are alike exactly where its values are; the numbers of
-a row are packed into one.
+Two rows are equal if all their values are: null equals null, NaN equals NaN, lists and maps are compared element by
+element in their stored order. Every column becomes numbers that are equal exactly where its values are. The numbers
+of a row are packed into one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NEAR: Final = 2**31
 
 
 def not_in(rows: pa.Table, others: pa.Table) -> Mask:
-    """Which rows stay when each row of ``others`` takes one equal row away; both tables have the same schema.
+    """Return which rows remain when each row of ``others`` removes one equal row. Both tables have the same schema.
 
     >>> rows = pa.table({"k": [1, 1, 2, None]})
     >>> not_in(rows, pa.table({"k": pa.array([1, None, 7], pa.int64())})).tolist()
@@ -44,7 +44,7 @@ def not_in(rows: pa.Table, others: pa.Table) -> Mask:
 
 
 def equal_rows(rows: pa.Table, others: pa.Table) -> Mask:
-    """Which rows are the same as the row beside them in another table of the same columns.
+    """Return which rows equal the row at the same position of another table with the same columns.
 
     >>> equal_rows(pa.table({"k": [1, 2]}), pa.table({"k": [1, 3]})).tolist()
     [True, False]
@@ -76,7 +76,7 @@ def _codes(array: pa.Array | pa.ChunkedArray) -> Codes:
 
 
 def _value_codes(array: pa.Array) -> Codes:
-    """Whole numbers that lie near each other stand for themselves; other values are looked up."""
+    """Use whole numbers with a small range as they are; look other values up in a dictionary."""
     if pa.types.is_signed_integer(array.type):
         bounds = pc.min_max(array)
         low, high = bounds["min"].as_py(), bounds["max"].as_py()
@@ -116,5 +116,5 @@ def _packed(columns: list[Codes], count: int) -> Codes:
 
 
 def _dense(codes: Codes) -> Codes:
-    """The same distinctions with numbers from 0 on."""
+    """Return numbers from 0 on that are equal where the given ones are."""
     return np.asarray(pa.array(codes).dictionary_encode().indices, np.int64)

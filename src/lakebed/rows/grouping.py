@@ -1,4 +1,4 @@
-"""Which rows go to which partition and bucket: a batch in, its groups out."""
+"""Group the rows of a batch by partition and bucket."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Group:
 def group_rows(table: pa.Table, keys: Sequence[pa.ChunkedArray]) -> list[Group]:
     """Split a table by the values of its key columns; without keys all rows are one group.
 
-    Rows that already lie together are sliced; others are copied when they are asked for.
+    Rows that are already together are sliced; others are copied on access.
     """
     if not len(table):
         return []
@@ -54,7 +54,7 @@ def group_rows(table: pa.Table, keys: Sequence[pa.ChunkedArray]) -> list[Group]:
         bounds = itertools.pairwise([0, *changes.tolist(), len(codes)])
         return [Group(values[codes[a]], table.slice(a, b - a)) for a, b in bounds]
     if max(column.num_chunks for column in table.columns) > 2 + 8 * len(table) // _BLOCK_ROWS:
-        table = table.combine_chunks()  # once, because every group collects from every chunk
+        table = table.combine_chunks()  # only once, because every group reads every chunk
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=len(values)))
     return list(map(Group, values, itertools.repeat(table), np.split(order, ends[:-1])))
@@ -63,8 +63,8 @@ def group_rows(table: pa.Table, keys: Sequence[pa.ChunkedArray]) -> list[Group]:
 def gather(groups: Sequence[Group]) -> list[pa.Table]:
     """The rows of some groups of one table.
 
-    They are collected for all these groups at once, a block of the table after the other, so that small groups do not
-    walk through all of memory each.
+    They are collected for all these groups at once, one block of the table after the other, so that each small
+    group does not scan all of memory.
     """
     table = groups[0].table
     positions = [group.positions for group in groups if group.positions is not None]
@@ -85,11 +85,11 @@ def gather(groups: Sequence[Group]) -> list[pa.Table]:
 
 
 def _codes(keys: Sequence[pa.ChunkedArray]) -> tuple[npt.NDArray[np.integer], list[tuple[object, ...]]]:
-    """A small number per row for its combination of key values, and the combinations by that number."""
+    """Return a small number per row for its combination of key values, and the combinations by that number."""
     code, values = _key_codes(keys[0])
     for key in keys[1:]:
         more, level = _key_codes(key)
-        # Numbered anew after every key, so that the numbers never outgrow the rows.
+        # Numbered again after every key, so that numbers never exceed the number of rows.
         used, code = np.unique(code.astype(np.int64) * len(level) + more, return_inverse=True)
         pairs = (divmod(number, len(level)) for number in used.tolist())
         values = [(*values[before], *level[index]) for before, index in pairs]
@@ -98,7 +98,7 @@ def _codes(keys: Sequence[pa.ChunkedArray]) -> tuple[npt.NDArray[np.integer], li
 
 
 def _key_codes(key: pa.ChunkedArray) -> tuple[npt.NDArray[np.integer], list[tuple[object, ...]]]:
-    # Null gets its number by hand: Arrow cannot put dictionaries of several chunks together that have a null in them.
+    # Null gets its number by hand: Arrow cannot unify dictionaries of several chunks that contain a null.
     encoded = pc.dictionary_encode(key).combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):
         encoded = pa.concat_arrays(encoded.chunks)

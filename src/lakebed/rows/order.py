@@ -1,9 +1,11 @@
-"""The order of rows by key: a sort that says where each key begins.
+"""Sort rows by key, and return where each key begins.
 
-Keys are turned into integers that sort like them wherever that is exact and cheap (whole numbers, dates, times,
-timestamps, short decimals, short strings; several columns packed into one where they fit), because numpy's stable sort
-takes rows that come in sorted runs, as files do, almost for free, and rows in no order are sorted digit by digit, in a third of
-its time. Everything else is sorted by Arrow. The sort is stable: rows of one key stay in the order in which they came.
+Keys become integers of the same order wherever that is exact and cheap: whole numbers, dates, times, timestamps,
+short decimals and short strings. Several columns are packed into one integer if they fit. numpy's stable sort merges
+rows that come in sorted runs, such as files, almost for free. Rows in no order are sorted digit by digit, in a third
+of the time of the stable sort. Arrow sorts everything else.
+
+The sort is stable: rows with equal keys keep their order.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ _DIGIT_BITS: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class KeyOrder:
-    """``rows`` lists row numbers so that equal keys are together and keys ascend; ``starts`` is where each key begins."""
+    """The row numbers in key order, with equal keys together (``rows``), and where each key begins (``starts``)."""
 
     rows: I64
     starts: I64
@@ -46,7 +48,10 @@ class KeyOrder:
 
 
 def order_by_key(keys: Sequence[Column], then_by: Sequence[tuple[Column, str]] = ()) -> KeyOrder:
-    """Sort rows by key; within a key by further columns ("ascending" or "descending", nulls first), then as given."""
+    """Sort rows by key, and within a key by further columns, then as given.
+
+    The direction of a column is "ascending" or "descending"; nulls come first in both.
+    """
     keys = [sortable(key) for key in keys]
     then_by = [(sortable(column), direction) for column, direction in then_by]
     count = len(keys[0])
@@ -65,10 +70,10 @@ def order_by_key(keys: Sequence[Column], then_by: Sequence[tuple[Column, str]] =
 
 
 def _sorted_rows(ranks: U64, runs: int) -> I64:
-    """The rows by rank, equal ranks as they came; they come in so many runs that ascend."""
+    """Sort rows by rank, equal ranks in the given order; ``runs`` is the number of ascending runs they come in."""
     if runs <= _FEW_RUNS:
         return np.argsort(ranks, kind="stable")
-    # From the lowest digit up; numpy sorts numbers of 16 bits by counting them.
+    # From the lowest digit to the highest; numpy sorts 16-bit numbers by counting them.
     above = ranks - ranks.min()
     rows = np.argsort(above.astype(np.uint16), kind="stable")
     for shift in range(_DIGIT_BITS, int(above.max()).bit_length(), _DIGIT_BITS):
@@ -80,7 +85,7 @@ def _sorted_rows(ranks: U64, runs: int) -> I64:
 def _order_within_keys(
     rows: I64, ranks: U64, changed: npt.NDArray[np.bool_], then_by: Sequence[tuple[Column, str]]
 ) -> None:
-    """Put the rows of each key in order, in place; most keys have a single row, which is where it belongs."""
+    """Sort the rows of each key in place. Most keys have a single row, which is in its place already."""
     several = np.zeros(len(rows), np.bool_)
     several[1:] = ~changed
     several[:-1] |= ~changed
@@ -97,12 +102,12 @@ def _order_within_keys(
     if len(known) < len(numbers):
         inner = chosen[_arrow_order(columns, directions)]
         rows[places] = inner[np.argsort(ranks[inner], kind="stable")]
-    elif not _is_ordered([ranks[chosen], *known]):  # newer rows mostly come later already
+    elif not _is_ordered([ranks[chosen], *known]):  # newer rows mostly come later anyway
         rows[places] = chosen[np.lexsort([*reversed(known), ranks[chosen]])]
 
 
 def _is_ordered(columns: Sequence[U64]) -> bool:
-    """Whether rows are in the order of their columns, in turn."""
+    """Whether rows are sorted by these columns in turn."""
     undecided = np.ones(max(0, len(columns[0]) - 1), np.bool_)
     for column in columns:
         if (undecided & (column[1:] < column[:-1])).any():
@@ -118,7 +123,7 @@ def _starts(changed: npt.NDArray[np.bool_], count: int) -> I64:
 
 
 def _packed(columns: Sequence[U64 | None]) -> U64 | None:
-    """Several columns as one number that sorts like them, if their ranges fit into 63 bits together."""
+    """Pack several columns into one number with the same order, if their ranges fit into 63 bits together."""
     if len(columns) == 1:
         return columns[0]
     packed = np.zeros(0, np.uint64)
@@ -137,7 +142,7 @@ def _packed(columns: Sequence[U64 | None]) -> U64 | None:
 
 
 def _integers(column: Column) -> U64 | None:
-    """A column without nulls as unsigned integers that sort like its values; ``None`` where that is not exact."""
+    """Return a column without nulls as unsigned integers of the same order; ``None`` if that is not exact."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     kind = array.type
     if array.null_count:
@@ -159,12 +164,12 @@ def _integers(column: Column) -> U64 | None:
 
 
 def _signed(values: I64) -> U64:
-    """Signed numbers with their sign bit flipped sort like themselves when read as unsigned."""
+    """Flip the sign bit: signed numbers read as unsigned then have the same order."""
     return np.ascontiguousarray(values).view(np.uint64) ^ np.uint64(1 << 63)
 
 
 def _short_text(array: pa.Array) -> U64 | None:
-    """Strings that differ in at most seven bytes after their common prefix: those bytes, then how many there are."""
+    """Encode strings that differ in at most seven bytes after their common prefix: those bytes, then their number."""
     if not len(array):
         return np.zeros(0, np.uint64)
     longest = pc.max(pc.binary_length(array)).as_py()
@@ -177,14 +182,14 @@ def _short_text(array: pa.Array) -> U64 | None:
     offsets, lengths, data = text_values(array)
     words = unaligned_words(data)[offsets + prefix].byteswap()
     rest = (lengths - prefix).astype(np.uint64)
-    # The first bytes are the highest now; what lies beyond the string's end is cut off.
+    # The first bytes are the highest now; bytes beyond the end of the string are removed.
     bits = rest * np.uint64(8)
     mask = np.where(rest > 0, ~np.uint64(0) << (np.uint64(64) - np.maximum(bits, np.uint64(8))), np.uint64(0))
     return (words & mask) | rest
 
 
 def _common_prefix(low: bytes, high: bytes) -> int:
-    """How many bytes the smallest and the largest string share, and so all between them."""
+    """Return how many bytes the smallest and the largest string share, and therefore all strings between them."""
     for i, (a, b) in enumerate(zip(low, high, strict=False)):
         if a != b:
             return i
@@ -192,7 +197,7 @@ def _common_prefix(low: bytes, high: bytes) -> int:
 
 
 def _arrow_order(columns: Sequence[Column], directions: Sequence[str]) -> I64:
-    """A stable sort of rows by Arrow; nulls come first whatever the direction, as in Paimon."""
+    """Sort rows with Arrow, stable; nulls come first in both directions, as in Paimon."""
     names = [str(i) for i in range(len(columns))]
     table = pa.table(list(columns), names)
     keys = [(name, direction, "at_start") for name, direction in zip(names, directions, strict=True)]

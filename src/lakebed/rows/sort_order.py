@@ -1,10 +1,10 @@
-"""How rows are sorted when an append table is compacted: by columns in turn, or along a curve through all of them.
+"""The order of rows in a sorted compaction of an append table: by columns in turn, or along a curve.
 
-``order`` sorts by the first column, then the next. ``zorder`` and ``hilbert`` treat columns alike: rows that are near in any of
-them come to lie near each other, so that conditions on each of them skip files. For that every column becomes a number of 16
-bits, its place among the quantiles of a sample (thus no column outweighs another because its values are larger), and the
-numbers of a row become its place on the curve. Nulls come first. What a sample does not show makes files less
-even, never wrong: curves only say where rows lie.
+``order`` sorts by the first column, then by the next. ``zorder`` and ``hilbert`` treat all columns alike: rows with
+near values in any column are stored near each other, so that a condition on any of them skips files. For this, every
+column becomes a 16-bit number: the position of the value among the quantiles of a sample, so that no column dominates
+because its values are larger. The numbers of a row become its position on the curve. Nulls come first. An
+unrepresentative sample only makes the files less even; the result is never wrong.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WORD: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class SortOrder:
-    """A strategy and the columns that it sorts by."""
+    """A strategy and the columns to sort by."""
 
     strategy: str
     columns: tuple[str, ...]
@@ -49,31 +49,31 @@ class SortOrder:
     def of(schema: TableSchema, strategy: str, columns: Sequence[str], *, where: str) -> SortOrder:
         """The order of these columns, or an error if the table cannot be sorted so."""
         if strategy not in STRATEGIES:
-            raise OptionError(f"rows are sorted by {', '.join(STRATEGIES)}, not {strategy!r}")
+            raise OptionError(f"unknown sort strategy {strategy!r}; use one of {', '.join(STRATEGIES)}")
         if schema.primary_keys or TableOptions(schema.options).bucket > 0:
             raise UnsupportedError(
-                f"{where}: only append tables without buckets are sorted while they are compacted; others have an order of "
-                "their own, so leave the columns to sort by out"
+                f"{where}: only append tables without buckets are sorted by a compaction; "
+                "leave out the columns to sort by"
             )
         if not columns:
-            raise OptionError(f"{where}: say which columns to sort by")
+            raise OptionError(f"{where}: name at least one column to sort by")
         for name in columns:
             if name not in schema.field_names:
                 raise NotFoundError(unknown_name("column", name, schema.field_names, where=where))
             if name in schema.partition_keys:
                 raise OptionError(
-                    f"{where}: {name!r} is a partition column, by which rows are apart already; leave it out"
+                    f"{where}: {name!r} is a partition column, and files never mix partitions; leave it out"
                 )
             if not isinstance(schema.field(name).type, Atomic):
-                raise UnsupportedError(f"{where}: {name!r} is nested, and nested values have no order; leave it out")
+                raise UnsupportedError(f"{where}: {name!r} is nested, and nested values cannot be sorted; leave it out")
         if len(set(columns)) < len(columns):
-            raise OptionError(f"{where}: a column to sort by is named more than once: {', '.join(columns)}")
+            raise OptionError(f"{where}: columns to sort by are named more than once: {', '.join(columns)}")
         return SortOrder(strategy, tuple(columns))
 
 
 @dataclass(frozen=True, slots=True)
 class Sorter:
-    """Sorts rows; what a curve has to know of the values comes from a sample."""
+    """Sorts rows. Curves need quantiles of the values, which come from a sample."""
 
     order: SortOrder
     scales: tuple[Scale, ...] = ()
@@ -86,13 +86,13 @@ class Sorter:
 
     @property
     def keys(self) -> list[str]:
-        """The columns that :meth:`with_keys` gives rows, and that they are to be sorted by in turn."""
+        """The columns that :meth:`with_keys` adds, to sort by in turn."""
         if self.order.strategy == "order":
             return list(self.order.columns)
         return [f"{_KEY}{i}" for i in range(-(-len(self.scales) * BITS // _WORD))]
 
     def with_keys(self, rows: pa.Table) -> pa.Table:
-        """Rows with the columns that they are to be sorted by."""
+        """Return the rows with the columns to sort by."""
         if self.order.strategy == "order":
             return rows
         axes = [scale.places(rows[name]) for scale, name in zip(self.scales, self.order.columns, strict=True)]
@@ -107,17 +107,17 @@ class Sorter:
         return rows if self.order.strategy == "order" else rows.drop_columns(self.keys)
 
     def sorted(self, rows: pa.Table) -> pa.Table:
-        """Rows that have their keys, in order."""
+        """Sort rows that have their keys."""
         return rows.take(pa.array(order_by_key([rows[key] for key in self.keys]).rows))
 
     def cuts(self, sample: pa.Table, ranges: int) -> pa.Table:
-        """Keys that cut the order into about so many ranges of the same size, as far as the sample tells."""
+        """Return keys that divide the order into ranges of about the same size, judged by the sample."""
         ordered = self.sorted(self.with_keys(sample)).select(self.keys)
         at = np.unique(np.arange(1, ranges) * len(ordered) // ranges)
         return ordered.take(pa.array(at, pa.int64()))
 
     def range_of(self, rows: pa.Table, cuts: pa.Table) -> npt.NDArray[np.int32]:
-        """The number of the range that each row belongs to; a row that is equal to a cut is of the range after it."""
+        """Return the number of the range of each row; a row that equals a cut belongs to the range after it."""
         both = pa.concat_tables([self.with_keys(rows).select(self.keys), cuts])
         ranks = ranks_of([column.combine_chunks() for column in both.columns])
         return np.searchsorted(ranks[len(rows) :], ranks[: len(rows)], side="right").astype(np.int32)
@@ -128,9 +128,9 @@ class Sorter:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Turns the values of a column into numbers of 16 bits in the same order: places among quantiles.
+    """Maps the values of a column to 16-bit numbers of the same order: positions among quantiles.
 
-    ``prefix`` is what all texts of the sample begin with, which tells nothing.
+    ``prefix`` is the common prefix of all texts of the sample. It does not help to distinguish them.
     """
 
     prefix: bytes
@@ -145,7 +145,7 @@ class Scale:
         return Scale(prefix, np.unique(chosen))
 
     def places(self, column: pa.ChunkedArray) -> U64:
-        """The number of each value; nulls have 0, and are together with no value of the sample."""
+        """Return the number of each value; only nulls have 0."""
         array = column.combine_chunks()
         place = np.searchsorted(self.bounds, _images(array, self.prefix), side="right").astype(np.uint64)
         place = np.maximum(place, np.uint64(1)) * np.uint64(_HIGHEST) // np.uint64(max(1, len(self.bounds)))
@@ -167,7 +167,7 @@ def _common_prefix(array: pa.Array) -> bytes:
 
 
 def _images(array: pa.Array, prefix: bytes) -> U64:
-    """Numbers in the order of the values, though near ones may be equal; whatever for nulls."""
+    """Return numbers in the order of the values. Near values may get equal numbers; nulls get arbitrary ones."""
     kind = array.type
     if _is_text(kind):
         return _text_images(array.cast(pa.binary()), prefix)
@@ -184,7 +184,7 @@ def _images(array: pa.Array, prefix: bytes) -> U64:
 
 
 def _text_images(array: pa.Array, prefix: bytes) -> U64:
-    """The eight bytes after the prefix; texts without it are below or above all that have it."""
+    """Return the eight bytes after the prefix; texts without the prefix are below or above all texts that have it."""
     starts, lengths, data = text_values(array)
     head = pc.fill_null(pc.binary_slice(array, 0, len(prefix)), b"")
     fits: Bools = pc.equal(head, prefix).to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Rows of files in the order of a :class:`Sorter`, with memory for a part of them; the rest waits on the local disk."""
+"""Read the rows of files in the order of a :class:`Sorter`, with limited memory: the rest is on the local disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SAMPLE_ROWS: Final = 2**17
 def sampled(
     reader: FileReader, files: pa.Table, order: SortOrder, *, ranges: int = 1
 ) -> tuple[Sorter, pa.Table | None]:
-    """A sorter for the rows of these files, and (if asked for) the keys that cut their order into so many ranges."""
+    """Return a sorter for the rows of these files, and the keys that divide their order into ranges, if requested."""
     if order.strategy == "order" and ranges == 1:
         return Sorter(order), None
     some = _evenly(files, _SAMPLE_FILES)
@@ -33,7 +33,7 @@ def sampled(
 
 
 def _evenly(table: pa.Table, count: int) -> pa.Table:
-    """At most so many rows, from all over the table."""
+    """Return at most so many rows, spread over the table."""
     if len(table) <= count:
         return table
     return table.take(pa.array(np.arange(count) * len(table) // count))
@@ -42,7 +42,7 @@ def _evenly(table: pa.Table, count: int) -> pa.Table:
 def sorted_portions(
     batches: Iterable[pa.RecordBatch], sorter: Sorter, budget: int, folder: str | None = None
 ) -> Iterator[pa.Table]:
-    """All rows in order, about ``budget`` bytes of them at a time; what is more waits in a file in ``folder``."""
+    """Yield all rows in order, about ``budget`` bytes at a time; the others are in a file in ``folder``."""
     with closing(Spill[None](sorter.keys, folder)) as spill:
         runs = 0
         run: pa.Table | None = None

@@ -1,8 +1,8 @@
-"""Sorted runs on the local disk, for rows that are more than memory should hold; read back a range of keys at a time.
+"""Sorted runs on the local disk, for rows that exceed the memory budget; they are read back by ranges of keys.
 
-A run is a group's rows sorted by key, in blocks; of each block only the first key stays in memory. Pieces of the key range are
-cut where blocks begin, so that a piece holds about as many rows as asked for, whatever the keys are. All rows of a key are in
-one piece. The files are Arrow's own, mapped and not copied, and go away with :meth:`Spill.close`.
+A run contains the rows of a group sorted by key, in blocks. Only the first key of each block stays in memory. The key
+range is divided where blocks begin, so that a piece contains about as many rows as requested, whatever the keys are.
+All rows of a key are in one piece. The files are memory-mapped Arrow files; :meth:`Spill.close` deletes them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Blocks ``first`` and following of a file; ``heads`` are their first keys."""
+    """The blocks of a file from ``first`` on; ``heads`` are their first keys."""
 
     path: Path
     first: int
@@ -48,7 +48,7 @@ class _Run:
 
 
 class Spill(Generic[K]):
-    """The runs of any number of groups. ``keys`` names the columns that rows are sorted by."""
+    """The runs of any number of groups; ``keys`` are the columns that rows are sorted by."""
 
     def __init__(self, keys: Sequence[str], folder: str | None = None) -> None:
         self._keys = list(keys)
@@ -61,7 +61,7 @@ class Spill(Generic[K]):
         return sum(run.rows for run in self._runs[group])
 
     def add(self, runs: Iterable[tuple[K, pa.Table]]) -> None:
-        """Take one more run of each of these groups, as one file."""
+        """Write one more run of each of these groups, all in one file."""
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="lakebed-spill-", dir=self._parent)
         path = Path(self._folder.name) / f"{self._files}.arrow"
@@ -82,7 +82,7 @@ class Spill(Generic[K]):
                 blocks += len(heads)
 
     def pieces(self, group: K, piece_bytes: int) -> Iterator[pa.Table]:
-        """The rows of a group, a range of keys after the other in ascending order; unsorted within, older runs first."""
+        """Yield the rows of a group by ascending ranges of keys; unsorted within a range, older runs first."""
         runs = self._runs[group]
         heads = pa.concat_tables([run.heads for run in runs])
         ranks = self._ranks(heads)
@@ -101,13 +101,13 @@ class Spill(Generic[K]):
             yield self._between(pa.Table.from_batches(batches), *bounds)
 
     def close(self) -> None:
-        """Remove everything from disk."""
+        """Delete all files."""
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
 
     def _ranks(self, keys: pa.Table) -> _Ints:
-        """Numbers that sort like the keys, equal ones for equal keys."""
+        """Return numbers of the same order as the keys, equal for equal keys."""
         order = order_by_key(keys.columns)
         ranks = np.empty(len(keys), np.int64)
         group = np.zeros(len(keys), np.int64)
@@ -116,7 +116,7 @@ class Spill(Generic[K]):
         return ranks
 
     def _between(self, rows: pa.Table, low: pa.Table | None, high: pa.Table | None) -> pa.Table:
-        """The rows whose key is at least ``low`` and less than ``high``."""
+        """Return the rows whose key is at least ``low`` and less than ``high``."""
         bounds = [bound for bound in (low, high) if bound is not None]
         if not bounds:
             return rows
@@ -135,7 +135,7 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 def _cuts(ranks: _Ints, counts: _Ints, rows: int) -> list[int]:
-    """Ranks of block heads at which the next piece begins, so that pieces have about so many rows."""
+    """Return the ranks of block heads at which new pieces begin, so that pieces have about the requested rows."""
     order = np.argsort(ranks, kind="stable")
     number = (np.cumsum(counts[order]) - counts[order]) // rows
     at = np.flatnonzero(np.diff(number)) + 1

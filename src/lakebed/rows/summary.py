@@ -1,8 +1,8 @@
-"""What a column's values are like: how many are null, how many differ, the least, the greatest, how long they are.
+"""Summaries of columns: the number of nulls and of distinct values, minimum, maximum and lengths.
 
-A :class:`Summary` is made of batches one by one, is small whatever it has seen, and two of them can be joined, so files may be
-looked at in any order and anywhere. Everything is exact but for the number of distinct values, which is exact up to
-:data:`EXACT_VALUES` and within about one percent above.
+A :class:`Summary` is built from batches. It is small however much it has seen, and two summaries can be merged, so
+files can be read in any order and in any process. Everything is exact except the number of distinct values, which is
+exact up to :data:`EXACT_VALUES` and within about one percent above.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ _U64: TypeAlias = npt.NDArray[np.uint64]
 
 @dataclass(slots=True)
 class Distinct:
-    """Counts distinct hashes: as a set while there are few, then as a sketch (HyperLogLog) of 16 KiB."""
+    """Counts distinct hashes: with a set while there are few, then with a sketch (HyperLogLog) of 16 KiB."""
 
     hashes: _U64 | None = field(default_factory=lambda: np.zeros(0, np.uint64))
     registers: npt.NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
 
     def add(self, hashes: _U64) -> None:
-        """Take hashes in, as often as they come."""
+        """Add hashes; repeated ones count once."""
         if self.hashes is None:
             self._sketch(hashes)
             return
@@ -62,7 +62,7 @@ class Distinct:
             self._sketch(known)
 
     def join(self, other: Distinct) -> None:
-        """Take in what another one has seen."""
+        """Add what another one has seen."""
         if other.hashes is not None:
             self.add(other.hashes)
             return
@@ -73,9 +73,9 @@ class Distinct:
         np.maximum(self.registers, other.registers, out=self.registers)
 
     def _sketch(self, hashes: _U64) -> None:
-        """Each register keeps the longest run of zero bits among the hashes that fall to it, plus one.
+        """Update the registers: each keeps the longest run of zero bits among its hashes, plus one.
 
-        What follows the bits of the index has 50 bits, which a double holds as they are: its exponent tells their length.
+        The bits after the register index are 50 bits. A double stores them exactly, and its exponent is their length.
         """
         index = (hashes >> np.uint64(_RANK_BITS)).astype(np.int64)
         rest = (hashes << np.uint64(_INDEX_BITS)) >> np.uint64(_INDEX_BITS)
@@ -88,7 +88,7 @@ class Distinct:
 
 
 def _estimate(registers: npt.NDArray[np.uint8]) -> int:
-    """Ertl's estimator, which needs no correction for few or very many values."""
+    """Estimate the count with Ertl's estimator, which needs no correction for few or very many values."""
     counts = np.bincount(registers, minlength=_RANK_BITS + 2).astype(np.float64)
     total = _REGISTERS * _tau(1 - counts[_RANK_BITS + 1] / _REGISTERS)
     for rank in range(_RANK_BITS, 0, -1):
@@ -98,7 +98,7 @@ def _estimate(registers: npt.NDArray[np.uint8]) -> int:
 
 
 def _sigma(share: float) -> float:
-    """The sum x + x^2 + 2 x^4 + 4 x^8 + ... of the share x of empty registers, which are never all of them."""
+    """Return the sum x + x^2 + 2 x^4 + 4 x^8 + ... for the share x of empty registers, which is less than 1."""
     total, weight = share, 1.0
     while share > 0:
         share *= share
@@ -111,7 +111,7 @@ def _sigma(share: float) -> float:
 
 
 def _tau(share: float) -> float:
-    """What the registers that are full add, of the share of the others."""
+    """Return the correction for saturated registers, from the share of the others."""
     if share in {0.0, 1.0}:
         return 0.0
     total, weight = 1 - share, 1.0
@@ -145,7 +145,7 @@ def _hashes(values: pa.Array, column: Field) -> _U64:
 
 
 def _mixed(words: _U64) -> _U64:
-    """Every bit of the result depends on every bit of a word."""
+    """Mix a word so that every bit of the result depends on every bit of the input."""
     words = (words ^ (words >> np.uint64(30))) * _MIX_1
     words = (words ^ (words >> np.uint64(27))) * _MIX_2
     return (words ^ (words >> np.uint64(31))) + _SEED
@@ -156,7 +156,7 @@ def _mixed(words: _U64) -> _U64:
 
 @dataclass(slots=True)
 class ColumnSummary:
-    """What is known of one column so far; bounds are Arrow arrays of least and greatest values of batches."""
+    """The summary of one column. Bounds are Arrow arrays of the minima and maxima of batches."""
 
     column: Field
     nulls: int = 0
@@ -167,7 +167,7 @@ class ColumnSummary:
     distinct: Distinct = field(default_factory=Distinct)
 
     def add(self, array: pa.Array) -> None:
-        """Look at the values of a batch."""
+        """Add the values of a batch."""
         self.nulls += array.null_count
         given = array.drop_null() if array.null_count else array
         if not len(given):
@@ -182,7 +182,7 @@ class ColumnSummary:
         self.distinct.add(_hashes(given, self.column))
 
     def join(self, other: ColumnSummary) -> None:
-        """Take in what another one has seen."""
+        """Add what another one has seen."""
         self.nulls += other.nulls
         self.values += other.values
         self.characters += other.characters
@@ -192,7 +192,7 @@ class ColumnSummary:
         self.distinct.join(other.distinct)
 
     def _widen(self, values: pa.Array) -> None:
-        """NaN is above everything, as in Spark; Arrow leaves it out where there are other numbers."""
+        """Extend the bounds. NaN is above everything, as in Spark; Arrow ignores it beside other numbers."""
         if self.bounds is not None:
             values = pa.concat_arrays([self.bounds, values])
         found = pc.min_max(values)
@@ -202,7 +202,7 @@ class ColumnSummary:
         self.bounds = pa.array([least, greatest], values.type)
 
     def statistics(self) -> ColumnStatistics:
-        """What the summary says, as ``ANALYZE`` writes it."""
+        """Return the summary in the form that ``ANALYZE`` writes."""
         kind = self.column.type
         width = fixed_width(kind)
         if width is None:
@@ -224,14 +224,14 @@ class ColumnSummary:
 
 @dataclass(slots=True)
 class Summary:
-    """What is known of some columns of a table."""
+    """The summary of some columns of a table."""
 
     rows: int
     columns: Sequence[ColumnSummary]
 
     @staticmethod
     def of(batches: Iterable[pa.RecordBatch], columns: Sequence[Field]) -> Summary:
-        """What batches hold whose first columns are these; for others only their rows are counted."""
+        """Summarise batches whose first columns are these; of other columns only the rows are counted."""
         made = Summary(0, [ColumnSummary(column) for column in columns])
         for batch in batches:
             made.rows += batch.num_rows
@@ -240,7 +240,7 @@ class Summary:
         return made
 
     def join(self, other: Summary) -> Summary:
-        """Take in what another one has seen; gives itself."""
+        """Add what another one has seen, and return this one."""
         self.rows += other.rows
         for mine, theirs in zip(self.columns, other.columns, strict=True):
             mine.join(theirs)
@@ -248,5 +248,5 @@ class Summary:
 
 
 def joined(summaries: Iterable[Summary], columns: Sequence[Field]) -> Summary:
-    """All of them as one."""
+    """Merge all of them into one."""
     return reduce(Summary.join, summaries, Summary.of((), columns))

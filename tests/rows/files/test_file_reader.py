@@ -210,7 +210,7 @@ def test_only_new_columns_of_an_old_file(lake: lakebed.Lake) -> None:
     assert table.scan(["v"], "id = 1").to_arrow().to_pylist() == [{"v": None}]
 
 
-# ------------------------------------------------------------------------------------------------------ deletion vectors
+# ----------------------------------------------------------------------------------------------------- deletion vectors
 
 
 def test_deleted_rows_are_left_out(lake: lakebed.Lake) -> None:
@@ -289,7 +289,7 @@ def test_a_damaged_index_file_is_named(lake: lakebed.Lake, damage: str) -> None:
         table.scan().to_arrow()
 
 
-# ------------------------------------------------------------------------------------------ missing and damaged data files
+# --------------------------------------------------------------------------------------- missing and damaged data files
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "truncated", "rubbish", "flipped"])

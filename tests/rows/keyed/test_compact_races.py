@@ -1,4 +1,4 @@
-"""A compaction is planned, a write that began earlier lands, the compaction lands: rows are what they were before it."""
+"""A write that started before a compaction was planned commits before it: the compaction does not change the rows."""
 
 from __future__ import annotations
 

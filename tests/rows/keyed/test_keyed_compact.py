@@ -52,7 +52,7 @@ def wide_values(keys: range, value: str) -> list[Row]:
     return [{"k": k, "v": f"{value} {k * 7919 % 10007}"} for k in keys]
 
 
-# --------------------------------------------------------------------------------------------------------------- results
+# -------------------------------------------------------------------------------------------------------------- results
 
 
 def test_everything_becomes_one_file_of_the_highest_level(lake: lakebed.Lake) -> None:
@@ -149,7 +149,7 @@ def test_pieces_of_a_large_merge_come_in_key_order(lake: lakebed.Lake, monkeypat
     assert sorted(map(str, table.scan().to_arrow().to_pylist())) == before
 
 
-# ------------------------------------------------------------------------------------------------------- deletes and levels
+# --------------------------------------------------------------------------------------------------- deletes and levels
 
 
 def test_a_delete_above_older_rows_survives_a_minor_compaction(lake: lakebed.Lake) -> None:
@@ -262,7 +262,7 @@ def test_files_of_older_schemas_are_written_anew_in_the_latest(lake: lakebed.Lak
     ]
 
 
-# ------------------------------------------------------------------------------------------------------- deletion vectors
+# ----------------------------------------------------------------------------------------------------- deletion vectors
 
 
 def test_exactly_the_replaced_rows_are_marked(lake: lakebed.Lake) -> None:
@@ -358,7 +358,7 @@ def test_first_rows_are_kept_and_later_ones_dropped(lake: lakebed.Lake) -> None:
     check_sound(table)
 
 
-# ------------------------------------------------------------------------------------------------------ random histories
+# ----------------------------------------------------------------------------------------------------- random histories
 
 STEPS = st.lists(
     st.one_of(
@@ -406,7 +406,7 @@ def test_after_every_step_all_adds_up(options: dict[str, str], steps: list[tuple
         shutil.rmtree(folder)
 
 
-# ----------------------------------------------------------------------------------------------------------------- abort
+# ---------------------------------------------------------------------------------------------------------------- abort
 
 
 @pytest.mark.parametrize("options", [DEDUPLICATE, VECTORS], ids=str)

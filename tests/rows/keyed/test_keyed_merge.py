@@ -44,7 +44,7 @@ def wide(keys: range, v: int) -> list[Row]:
     return [{"k": k, "v": v, "w": f"w{v}"} for k in keys]
 
 
-# ------------------------------------------------------------------------------------------------------------ late fetch
+# ----------------------------------------------------------------------------------------------------------- late fetch
 
 
 def test_other_columns_are_read_only_of_files_with_winners(lake: lakebed.Lake, reads: Reads) -> None:
@@ -88,7 +88,7 @@ def test_engines_that_combine_read_every_version(lake: lakebed.Lake, reads: Read
     assert all("w" not in reads.columns(entry["file_name"]) for entry in files_of(table))
 
 
-# ----------------------------------------------------------------------------------------------------- the newest version
+# --------------------------------------------------------------------------------------------------- the newest version
 
 VERSIONS = st.lists(
     st.lists(
@@ -144,7 +144,7 @@ def test_merged_rows_carry_their_number_and_kind(lake: lakebed.Lake) -> None:
     }
 
 
-# -------------------------------------------------------------------------------------------------- files that lie below
+# ------------------------------------------------------------------------------------------------- files that lie below
 
 
 def merge_above(

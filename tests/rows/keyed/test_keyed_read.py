@@ -59,7 +59,7 @@ def job_kinds(table: lakebed.Table) -> list[tuple[str, int]]:
     return sorted(zip(kinds, (len(job.sources) for job in jobs), strict=True))
 
 
-# -------------------------------------------------------------------------------------------------------------- planning
+# ------------------------------------------------------------------------------------------------------------- planning
 
 
 def test_only_files_whose_keys_meet_are_merged(lake: lakebed.Lake) -> None:
@@ -118,7 +118,7 @@ def test_tables_that_skip_level_0_are_never_merged(
     assert current(table) == {1: seen, 10: 0, 11: 1, 12: 2}
 
 
-# ------------------------------------------------------------------------------------------------------------ predicates
+# ----------------------------------------------------------------------------------------------------------- predicates
 
 
 def test_why_conditions_on_values_wait_for_the_merge(lake: lakebed.Lake) -> None:
@@ -180,7 +180,7 @@ def fill(table: lakebed.Table, data: st.DataObject) -> dict[int, int | None]:
     return current(table)
 
 
-# ----------------------------------------------------------------------------------------------------------- projections
+# ---------------------------------------------------------------------------------------------------------- projections
 
 WIDE = "p STRING, a INT, b STRING, x INT, y STRING, s INT"
 
@@ -206,7 +206,7 @@ def test_any_columns_may_be_left_out(lake: lakebed.Lake, options: dict[str, str]
         assert sorted(map(repr, filtered.to_pylist())) == sorted(map(repr, wanted.select(columns).to_pylist()))
 
 
-# ------------------------------------------------------------------------------------------------------ pieces of a merge
+# ---------------------------------------------------------------------------------------------------- pieces of a merge
 
 ENGINES: list[dict[str, str]] = [
     {},
@@ -292,7 +292,7 @@ def test_streams_read_one_job_at_a_time(lake: lakebed.Lake, reads: Reads) -> Non
     assert len({name for name, _, _ in reads.log}) == 11
 
 
-# --------------------------------------------------------------------------------------------------------------- schemas
+# -------------------------------------------------------------------------------------------------------------- schemas
 
 
 @pytest.mark.parametrize("options", [{}, {"merge-engine": "partial-update"}, VECTORS], ids=str)
@@ -346,7 +346,7 @@ def test_a_key_that_is_renamed_still_decides_the_bucket(lake: lakebed.Lake) -> N
     assert table.scan(where="id = 7").to_arrow().to_pylist() == [{"id": 7, "v": 2}]
 
 
-# ---------------------------------------------------------------------------------------------------------- merge on read
+# -------------------------------------------------------------------------------------------------------- merge on read
 
 
 def test_merge_on_read_shows_level_0(lake: lakebed.Lake) -> None:

@@ -159,7 +159,7 @@ def test_nanoseconds_in_keys(lake: lakebed.Lake) -> None:
     assert (low.value, high.value) == (-1, 10**18 + 1)
 
 
-# ------------------------------------------------------------------------------------------------ several rows of one key
+# ---------------------------------------------------------------------------------------------- several rows of one key
 
 ENGINES: list[tuple[dict[str, str], list[Row], list[Row]]] = [
     (
@@ -221,7 +221,7 @@ def test_a_delete_between_two_rows_of_a_key(lake: lakebed.Lake) -> None:
     assert current(table) == {1: 3}
 
 
-# ------------------------------------------------------------------------------------------------------ sequence numbers
+# ----------------------------------------------------------------------------------------------------- sequence numbers
 
 
 def ranges(table: lakebed.Table) -> dict[int, list[tuple[int, int]]]:
@@ -293,7 +293,7 @@ def test_a_stream_that_breaks_leaves_nothing(lake: lakebed.Lake, monkeypatch: py
     assert list(Path(table.path).rglob("*.parquet")) == []
 
 
-# ------------------------------------------------------------------------------------------------------------- row kinds
+# ------------------------------------------------------------------------------------------------------------ row kinds
 
 
 def test_kinds_by_a_column_of_the_data(lake: lakebed.Lake) -> None:
@@ -352,7 +352,7 @@ def test_ignored_updates_before_are_not_written(lake: lakebed.Lake) -> None:
     assert [(row["k"], row["_VALUE_KIND"]) for row in read_back(table)] == [(2, 2), (3, 3)]
 
 
-# ----------------------------------------------------------------------------------------------------------------- files
+# ---------------------------------------------------------------------------------------------------------------- files
 
 
 def test_columns_and_field_ids_are_those_of_the_format(lake: lakebed.Lake) -> None:
@@ -399,7 +399,7 @@ def test_no_rows_make_no_snapshot(lake: lakebed.Lake) -> None:
     assert list(Path(table.path).rglob("*.parquet")) == []
 
 
-# ------------------------------------------------------------------------------------------------------------- changelog
+# ------------------------------------------------------------------------------------------------------------ changelog
 
 CHANGELOG = {"changelog-producer": "input"}
 

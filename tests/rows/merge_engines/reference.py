@@ -1,4 +1,4 @@
-"""The merge engines once more, record by record and as simple as can be: what the kernels are compared with.
+"""The merge engines record by record, as simple as possible: the reference for the kernels.
 
 Written from the behaviour of Paimon 2.0's merge functions. Values are plain: lists for arrays, lists of pairs for maps,
 lists for nested rows, ``Decimal`` for decimals, numpy's float32 for FLOAT. A history is a list of (kind, row), a row a
@@ -430,7 +430,7 @@ class Engine:
 
 
 def is_unordered(schema: TableSchema, column: str) -> bool:
-    """Whether the order of a merged value means nothing: maps, sets and keyed rows come out of hash tables in Paimon."""
+    """Whether the order of a merged value is arbitrary: Paimon uses hash tables for maps, sets and keyed rows."""
     kind, options = schema.field(column).type, schema.options
     if isinstance(kind, Atomic):
         return False

@@ -1,4 +1,4 @@
-"""The merge engines by examples (``merge_cases.json``, each confirmed by Paimon 2.0's own classes), their refusals, limits."""
+"""The merge engines: examples (``merge_cases.json``, confirmed by Paimon 2.0's own classes), errors and limits."""
 
 import json
 from decimal import Decimal
@@ -86,7 +86,7 @@ REFUSALS: list[tuple[dict[str, str], type[LakebedError], str]] = [
     ({"sequence.field": "nope"}, OptionError, "unknown column 'nope'"),
     ({"sequence.field": "a,a"}, OptionError, "twice"),
     ({"sequence.field": "list"}, OptionError, "cannot be compared"),
-    ({"merge-engine": "first-row", "sequence.field": "a"}, OptionError, "no meaning"),
+    ({"merge-engine": "first-row", "sequence.field": "a"}, OptionError, "has no effect"),
     (AGG | {"sequence.field": "a", "fields.a.aggregate-function": "sum"}, OptionError, "sequence field"),
     (AGG | {"fields.nope.aggregate-function": "sum"}, OptionError, "unknown column 'nope'"),
     (AGG | {"fields.a.aggregate-function": "summ"}, OptionError, "did you mean 'sum'"),

@@ -1,7 +1,7 @@
 """Compaction of append tables: packs of small files in, files near the target size and the change to commit out.
 
-Rows keep their order within a pack, or are sorted, if that is asked for; rows that deletion vectors mark are left out for good,
-and their vectors go. Files are never touched: a compaction deletes and adds entries.
+Rows keep their order within a pack, or are sorted on request. Rows that deletion vectors mark are dropped together
+with their vectors. Existing files are not modified: a compaction only deletes and adds entries.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _PORTION_BYTES: Final = 128 * 1024 * 1024
 class AppendCompactor:
     """Rewrites packs of files of one snapshot of an append table.
 
-    Use it once: ``rewrite`` each pack, then commit the ``change``, or ``abort``. With ``order`` the rows of a pack are sorted,
-    at most ``budget`` bytes at a time in memory and the others in files in ``folder``.
+    Use it once: ``rewrite`` each pack, then commit the ``change``, or ``abort``. With ``order``, the rows of a pack
+    are sorted: at most ``budget`` bytes at a time in memory, the others in files in ``folder``.
     """
 
     layout: FileLayout
@@ -45,11 +45,11 @@ class AppendCompactor:
 
     @property
     def budget(self) -> int:
-        """Bytes of rows that are sorted in memory."""
+        """How many bytes of rows are sorted in memory."""
         return self.layout.options.write_buffer_size
 
     def rewrite(self, pack: pa.Table) -> pa.Table:
-        """Write the rows of one pack as new files; gives their ADD entries."""
+        """Write the rows of one pack as new files; return their ADD entries."""
         batches = self.reader.batches(pack)
         if self.order is None:
             return self.write(pack, _portions(batches))
@@ -57,7 +57,7 @@ class AppendCompactor:
         return self.write(pack, sorted_portions(batches, sorter, self.budget, self.folder))
 
     def write(self, pack: pa.Table, portions: Iterable[pa.Table]) -> pa.Table:
-        """Write rows of one pack as new files; gives their ADD entries."""
+        """Write rows of one pack as new files; return their ADD entries."""
         fields = self.layout.schema.partition_fields
         values = partition_table(pack["partition"].combine_chunks()[:1], fields).to_pylist() if fields else [{}]
         partition = tuple(values[0].values())
@@ -80,7 +80,7 @@ class AppendCompactor:
         return entries_from_rows(rows) if rows else ENTRY_SCHEMA.empty_table()
 
     def change(self, packs: Sequence[pa.Table], parts: Sequence[pa.Table]) -> Change:
-        """The change that replaces each pack of live entries by what became of it."""
+        """Return the change that replaces each pack of live entries by its new files."""
         if not packs:
             return Change()
         gone = pa.concat_tables(packs)
@@ -89,14 +89,14 @@ class AppendCompactor:
         return Change(entries=pa.concat_tables([as_deletes(gone), *parts]), index=index)
 
     def abort(self) -> None:
-        """Remove everything that was written."""
+        """Delete all files that were written."""
         for path in self._paths:
             with contextlib.suppress(Exception):
                 self.layout.store.storage.delete(path)
 
 
 def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Batches of many small files together: what is written at once becomes one row group."""
+    """Combine the batches of many small files, because each write becomes one row group."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:

@@ -1,8 +1,8 @@
-"""Deleting rows of an append table: files that hold some of them are rewritten without them.
+"""Deletes of rows of an append table: files that contain some of them are rewritten.
 
-Files whose statistics say that every row goes are dropped unread, files that cannot hold a match are not touched. The
-result is a change for one commit, planned on one snapshot; if another commit removes one of those files first, the commit
-fails and nothing is lost.
+Files whose statistics prove that every row matches are dropped without reading them. Files that cannot contain a
+match are not touched. The result is a change for one commit, planned on one snapshot. If another commit deletes one
+of these files first, the commit fails and nothing is lost.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lakebed.rows.files.file_reader import DeletedRows, FileReader
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """What a delete will do: the change to commit, and how many rows it removes."""
+    """The change to commit for a delete, and how many rows it removes."""
 
     change: Change
     rows: int
@@ -60,7 +60,7 @@ def delete_rows(
 
 
 def _certain(store: TableStore, entries: pa.Table, reader: FileReader, node: pred.Node) -> np.ndarray:
-    """Which files consist of matching rows only, as far as partitions (exactly) and statistics can tell."""
+    """Return which files contain only matching rows, as far as partitions (exactly) and statistics can prove it."""
     mask = np.zeros(len(entries), np.bool_)
     keys = reader.schema.partition_keys
     of_partition, rest = pred.split(node, keys) if keys else (pred.TRUE, node)
@@ -79,7 +79,7 @@ def _live_rows(entry: pa.Table, deleted: DeletedRows) -> int:
 def without_vectors(
     store: TableStore, index: Sequence[IndexEntry], gone: pa.Table, index_name: str
 ) -> tuple[IndexEntry, ...]:
-    """Deletion vectors go with their data files: index files that hold some are written anew without them."""
+    """Remove the deletion vectors of deleted files: their index files are rewritten without them."""
     names = set(zip(gone["partition"].to_pylist(), gone["file_name"].to_pylist(), strict=True))
     changes: list[IndexEntry] = []
     for number, entry in enumerate(e for e in index if e.index_type == DELETION_VECTORS):

@@ -1,8 +1,7 @@
-"""Append tables: Arrow in, Parquet files and their entries out.
+"""Writes to append tables: Arrow in, Parquet files and their entries out.
 
-Rows are split by partition and bucket; each group becomes files of about ``target-file-size``. Groups are written in
-parallel. Nothing here is visible to readers: a commit of the entries does that, and ``abort`` removes what was written when
-there will be none.
+Rows are split by partition and bucket. Each group becomes files of about ``target-file-size``, and groups are written
+in parallel. Readers do not see the files before a commit of the entries. Without a commit, ``abort`` deletes them.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _MAX_OPEN_FILES: Final = 256
 class AppendWriter:
     """Writes rows of one table as new files. Use it once: write, then ``finish`` or ``abort``.
 
-    Of a stream, at most ``budget`` bytes are held at a time.
+    At most ``budget`` bytes of a stream are in memory at a time.
     """
 
     def __init__(self, layout: FileLayout, *, threads: int | None = None, budget: int | None = None) -> None:
@@ -45,13 +44,13 @@ class AppendWriter:
         self._paths: list[str] = []
 
     def write(self, data: pa.Table | pa.RecordBatchReader) -> None:
-        """Take rows, check that they fit the table, and write them."""
+        """Check that rows fit the table, and write them."""
         where = f"table {self._layout.store.name}"
         for table in portions(data, self._budget):
             self._write_conformed(conform(table, self._schema.fields, where=where))
 
     def rewrite(self, rows: pa.Table) -> None:
-        """Write rows of the table itself as they are: what other writers let in (long texts) is not refused here."""
+        """Write rows of the table itself unchecked: other writers may have allowed what we refuse (long texts)."""
         self._write_conformed(rows)
 
     def _write_conformed(self, table: pa.Table) -> None:
@@ -66,7 +65,7 @@ class AppendWriter:
             self._close_all()
 
     def _jobs(self, table: pa.Table) -> list[_Job]:
-        """The work that rows of this table make; each job owns its files."""
+        """Divide the rows of this table into jobs; each job has its own files."""
         schema = self._schema
         keys = [table[name] for name in schema.partition_keys]
         total = self._layout.options.bucket
@@ -81,7 +80,7 @@ class AppendWriter:
         for group in group_rows(table, keys):
             bucket = int(group.values[-1]) if total > 0 else UNAWARE_BUCKET  # type: ignore[call-overload]
             partition = group.values[: len(schema.partition_keys)]
-            # A group with more than its share of the rows would keep one thread busy while the others are done.
+            # Split large groups: otherwise one thread would still be busy when the others have finished.
             share = round(self._threads * group.count / len(table)) if total <= 0 else 1
             parts = max(1, min(share, table.nbytes * group.count // len(table) // _SPLIT_BYTES))
             for number, part in enumerate(group.split(parts)):
@@ -96,12 +95,12 @@ class AppendWriter:
         return self._open[key]
 
     def finish(self) -> pa.Table:
-        """Close the files; gives ADD entries for them, to be committed. Sequence numbers count from 0 in each file."""
+        """Close the files; return their ADD entries. Sequence numbers count from 0 in each file."""
         self._close_all()
         return entries_from_rows(self._done) if self._done else NO_ENTRIES
 
     def abort(self) -> None:
-        """Remove everything that was written."""
+        """Delete all files that were written."""
         for file in self._open.values():
             file.discard()
         self._open.clear()
@@ -126,7 +125,7 @@ class _Job:
 
 
 def _in_jobs(pieces: Sequence[tuple[RollingFiles, Group]], rows: int) -> list[_Job]:
-    """Neighbouring groups together up to so many rows: enough jobs to keep all threads busy, few enough to gather fast."""
+    """Combine neighbouring groups up to some rows: enough jobs for all threads, but few enough to gather rows fast."""
     jobs: list[_Job] = []
     held = rows
     for file, group in pieces:
@@ -140,12 +139,15 @@ def _in_jobs(pieces: Sequence[tuple[RollingFiles, Group]], rows: int) -> list[_J
 
 
 def _hashable(value: object) -> object:
-    """To the format -0.0 and 0.0 are two partitions and NaN is one, though Python's ``==`` says otherwise."""
+    """Return a key for a partition.
+
+    In the format, -0.0 and 0.0 are two partitions and NaN is one, unlike Python's ``==``.
+    """
     return repr(value) if isinstance(value, float) else value
 
 
 def continue_sequences(new: pa.Table, live: pa.Table) -> pa.Table:
-    """Sequence numbers that go on where each bucket's live files end, as fixed-bucket tables have them."""
+    """Continue the sequence numbers of each bucket's live files, as tables with fixed buckets do."""
     highest = live.group_by(["partition", "bucket"]).aggregate([("max_sequence_number", "max")])
     next_of = {(row["partition"], row["bucket"]): row["max_sequence_number_max"] + 1 for row in highest.to_pylist()}
     firsts = []

@@ -1,1 +1,1 @@
-"""Data files: one file after another is written, read, and shown with the columns of the current schema."""
+"""Data files: write them, read them, and map their columns to the current schema."""

@@ -1,7 +1,8 @@
-"""One data file after another: Arrow in, Parquet files near the target size and their entries out.
+"""Writes data files: Arrow in, Parquet files near the target size and their entries out.
 
-Both kinds of tables write through here. Append tables store their columns as they are; primary-key tables put the key
-columns, the sequence number and the row kind in front of them. Nothing is visible before the entries are committed.
+Both kinds of tables use it. Append tables store their columns as they are. Primary-key tables store the key columns,
+the sequence number and the row kind in front of them. Readers do not see the files before their entries are
+committed.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class FileLayout:
 
 @dataclass(frozen=True, slots=True)
 class FilePlace:
-    """Where files go and what their entries say about that."""
+    """The partition and bucket that files belong to, with their folder."""
 
     partition: tuple[object, ...]
     bucket: int
@@ -124,7 +125,7 @@ class FilePlace:
 
 
 class RollingFiles:
-    """The files of one place, one after the other, each near the target size. Rows of keyed tables come in key order."""
+    """Writes the files of one place in turn, each near the target size. Rows of keyed tables come in key order."""
 
     def __init__(self, layout: FileLayout, place: FilePlace, paths: list[str]) -> None:
         self._layout = layout
@@ -135,7 +136,7 @@ class RollingFiles:
         self._done: list[dict[str, Any]] = []
 
     def write(self, rows: pa.Table) -> None:
-        """Take rows with the table's columns, for keyed tables also sequence number and kind."""
+        """Write rows with the table's columns, for keyed tables also sequence number and kind."""
         step = _row_group_rows(rows, self._layout.target_size, self._layout.options.row_group_bytes)
         with_nan = frozenset(name for name in self._layout.floats if pc.any(pc.is_nan(rows[name])).as_py())
         if self._current is not None and not with_nan <= self._current.without_stats:
@@ -147,12 +148,12 @@ class RollingFiles:
                 self._finish()
 
     def close(self) -> list[dict[str, Any]]:
-        """End the current file; gives an entry for each file written."""
+        """Close the current file; return an entry for each file written."""
         self._finish()
         return self._done
 
     def discard(self) -> None:
-        """Give up the current file; it is left for its owner to remove."""
+        """Stop writing the current file; its owner deletes it."""
         if self._current is not None:
             with contextlib.suppress(Exception):
                 self._current.close()
@@ -171,10 +172,10 @@ class RollingFiles:
 
 
 class _OpenFile:
-    """A Parquet file being written, with what its footer will not tell.
+    """A Parquet file being written, and the facts that its footer will not contain.
 
-    Footers leave NaN out of their bounds, and readers that sort NaN above everything would skip row groups that they must
-    read: columns ``without_stats`` hold NaN and get no bounds at all.
+    Footers leave NaN out of their bounds. Readers that sort NaN above everything would skip row groups that they have
+    to read. Therefore columns with NaN (``without_stats``) get no bounds at all.
     """
 
     def __init__(
@@ -205,7 +206,7 @@ class _OpenFile:
             )
 
     def write(self, rows: pa.Table) -> int:
-        """One row group; gives the bytes written so far."""
+        """Write one row group; return the bytes written so far."""
         columns = [rows[column.name.removeprefix(KEY_PREFIX)] for column in self._layout.stored_fields]
         with explained("write", self.path), self._given_up_on_failure():
             self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema), row_group_size=len(rows))
@@ -228,7 +229,10 @@ class _OpenFile:
 
     @contextlib.contextmanager
     def _given_up_on_failure(self) -> Iterator[None]:
-        """A Parquet writer that failed would try to end its file when it is collected, and complain that it cannot."""
+        """Discard the writer after a failure.
+
+        Otherwise it would try to finish its file when it is garbage-collected.
+        """
         try:
             yield
         except BaseException:
@@ -237,7 +241,7 @@ class _OpenFile:
 
 
 class _KeyRange:
-    """What an entry of a keyed file tells beyond its columns: key range, sequence range, how many retractions."""
+    """What an entry of a keyed file says beyond its columns: key range, sequence range, number of retractions."""
 
     def __init__(self, layout: FileLayout) -> None:
         self._keys = layout.keys
@@ -316,7 +320,7 @@ def _entry(layout: FileLayout, place: FilePlace, file: _OpenFile, footer: pq.Fil
 
 
 def _joined(one: ColumnStats, other: ColumnStats) -> ColumnStats:
-    """The statistics of two parts of a column; a part without bounds is all null."""
+    """Merge the statistics of two parts of a column; a part without bounds contains only nulls."""
     lows = [part.min for part in (one, other) if part.min is not None]
     highs = [part.max for part in (one, other) if part.max is not None]
     nulls = (one.null_count or 0) + (other.null_count or 0)
@@ -326,8 +330,8 @@ def _joined(one: ColumnStats, other: ColumnStats) -> ColumnStats:
 def dictionary_columns(rows: pa.Table) -> bool | list[str]:
     """The columns of a file to encode by dictionary: all but those whose values hardly repeat.
 
-    There the writer would fill a dictionary, find it too large and start over: slower, and larger on disk. Told by a
-    sample from all over the rows; small tables and nested columns (which the writer names by path) are left to it.
+    For these the writer would fill a dictionary, find it too large and start again, which is slower and larger. A
+    sample of the rows decides. For small tables and nested columns (which the writer names by path) the writer decides.
     """
     if len(rows) < 16 * _SAMPLE_ROWS or any(pa.types.is_nested(column.type) for column in rows.columns):
         return True
@@ -340,7 +344,7 @@ def dictionary_columns(rows: pa.Table) -> bool | list[str]:
 
 
 def _row_group_rows(rows: pa.Table, target_bytes: int, row_group_bytes: int | None) -> int:
-    """Rows per row group: large enough to compress well, small enough to stop near the target size."""
+    """Return the rows per row group: enough to compress well, few enough to stop near the target size."""
     per_row = max(1, rows.nbytes // max(1, len(rows)))
     wanted = min(row_group_bytes or _ROW_GROUP_BYTES, target_bytes) // per_row
     return int(max(1, min(_MAX_GROUP_ROWS, wanted)))

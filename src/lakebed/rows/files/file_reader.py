@@ -1,7 +1,7 @@
-"""Files of append tables: entries in, Arrow out.
+"""Reads files of append tables: entries in, Arrow out.
 
-Files that share a layout are read as one dataset by pyarrow, with columns and row groups pruned; files of older schemas
-are mapped by field id; rows that a deletion vector marks are left out. A missing or damaged file is named in the error.
+pyarrow reads files of the same layout as one dataset and prunes columns and row groups. Columns of older schemas are
+mapped by field id. Rows that a deletion vector marks are dropped. Errors name the missing or damaged file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["DeletedRows", "FileReader", "data_file_paths"]
 
 @dataclass(frozen=True, slots=True)
 class DeletedRows:
-    """The deletion vectors of a snapshot: data file to (index file, place in it)."""
+    """The deletion vectors of a snapshot: data file to (index file, position in it)."""
 
     by_file: Mapping[tuple[bytes, str], tuple[str, VectorRange]] = field(default_factory=dict)
 
@@ -48,7 +48,7 @@ class DeletedRows:
         if place is None:
             return None
         path, vector = place
-        # The stored length leaves out the framing for one kind of bitmap; reading a little more serves both.
+        # For one kind of bitmap the stored length excludes the framing; reading a little more works for both.
         blob = store.storage.read_range(path, vector.offset, vector.length + 8)
         return read_deletion_vector(blob, where=f"{path} at {vector.offset} (for {file_name})")
 
@@ -80,7 +80,7 @@ class FileReader:
                     yield from self._as_declared([table]).to_batches()
 
     def _as_declared(self, tables: Sequence[pa.Table]) -> pa.Table:
-        """One table with the declared schema; nullability is the table's promise, whatever a file's schema said."""
+        """Return one table with the declared schema. The table decides about nullability, not the schema of a file."""
         schema = self.arrow_schema
         if not tables:
             return schema.empty_table()
@@ -89,14 +89,14 @@ class FileReader:
     # -------------------------------------------------------------------------------------------------- parts
 
     def _parts(self, entries: pa.Table) -> Iterator[_Part]:
-        """Runs of neighbouring files that can be read together: the same schema, no deletion vector."""
+        """Yield runs of neighbouring files that can be read together: the same schema, no deletion vector."""
         paths = data_file_paths(self.store, self.schema, entries)
         rows = entries.select(["schema_id", "partition", "file_name", "write_cols"]).to_pylist()
         run: _Part | None = None
         for path, row in zip(paths, rows, strict=True):
             if row["write_cols"] is not None:
                 raise UnsupportedError(
-                    f"{path} holds only some columns (data evolution), which Lakebed does not support; "
+                    f"{path} contains only some of the columns (data evolution), which Lakebed does not support; "
                     "read this table with Apache Paimon"
                 )
             positions = self.deleted.positions(self.store, row["partition"], row["file_name"])

@@ -1,4 +1,4 @@
-"""Parquet data files: some columns of some files into Arrow, with the damaged one named when it fails."""
+"""Reads columns of Parquet data files into Arrow; a failure names the damaged file."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def read_parquet(
 def pushed_condition(
     node: pred.Node | None, schema: TableSchema, by_id: Mapping[int, Field]
 ) -> tuple[pc.Expression | None, bool]:
-    """What of a condition a file's own columns can answer, and whether that is all of it.
+    """Return the part of a condition that a file's own columns can answer, and whether that is all of it.
 
-    Floating point columns are left out: statistics of row groups do not tell that there is a NaN.
+    Floating point columns are left out, because statistics of row groups do not show NaN.
     """
     if node is None or node == pred.TRUE:
         return None, True
@@ -70,12 +70,12 @@ def _holds_floats(data_type: DataType) -> bool:
 
 
 def without_rows(table: pa.Table, deleted: npt.NDArray[np.int64], path: str) -> pa.Table:
-    """A whole file's rows without those at some positions."""
+    """Return the rows of a whole file without those at some positions."""
     return table.filter(pa.array(~marked_rows(table, deleted, path)))
 
 
 def marked_rows(table: pa.Table, deleted: npt.NDArray[np.int64], path: str) -> npt.NDArray[np.bool_]:
-    """Which of a whole file's rows a deletion vector names."""
+    """Return which rows of a whole file a deletion vector marks."""
     if len(deleted) and int(deleted[-1]) >= len(table):
         raise CorruptError(
             f"the deletion vector of {path} names row {int(deleted[-1])}, but the file has {len(table)} rows; "
@@ -87,7 +87,7 @@ def marked_rows(table: pa.Table, deleted: npt.NDArray[np.int64], path: str) -> n
 
 
 def check_formats(paths: Sequence[str]) -> None:
-    """Refuse files of other formats, by their names."""
+    """Raise if a file has another format, judged by its name."""
     for path in paths:
         if not path.endswith(".parquet"):
             raise UnsupportedError(
@@ -97,7 +97,7 @@ def check_formats(paths: Sequence[str]) -> None:
 
 
 def _blame(storage: Storage, paths: Sequence[str], error: Exception) -> LakebedError:
-    """The file that made a read fail, by looking at each."""
+    """Return an error that names the file that made a read fail; each file is tried on its own."""
     filesystem = storage.arrow_filesystem()
     for path in paths:
         if not storage.exists(path):

@@ -1,7 +1,7 @@
-"""What a merge changed, as rows of a changelog: +I for a new key, -U and +U for a changed one, -D for one that is gone.
+"""The changelog of a merge: +I for a new key, -U and +U for a changed one, -D for a deleted one.
 
-A row before an update carries the values and the sequence number of what was there, a row after it those of what is there
-now. Keys about which nothing is new are left out; an update that changes no value is left out if that is asked for.
+The -U row has the values and the sequence number from before the merge, the +U row those from after it. Keys without
+new rows are skipped. Updates that change no value are skipped on request.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from lakebed.rows.merge_engines.merge_rows import NOWHERE
 
 @dataclass(frozen=True, slots=True)
 class ChangelogRules:
-    """How a table's compactions make a changelog, if they do.
+    """How compactions of a table produce a changelog, if they do.
 
-    ``compared`` are the columns in which an update must differ, ``None`` if it need not. ``only_inserts``: the first row of
-    a key stays as it is.
+    An update must differ in a column of ``compared``; ``None`` means that it need not differ. With ``only_inserts``,
+    the first row of a key never changes.
     """
 
     producer: str
@@ -44,14 +44,14 @@ class ChangelogRules:
         )
 
     def before(self, output_level: int, max_level: int) -> Before | None:
-        """What counts as there before a compaction to some level; ``None`` if that compaction makes no changelog."""
+        """Return the state before a compaction to some level; ``None`` if it produces no changelog."""
         if self.producer == "lookup":
             return Before(1)
         return Before(max_level) if self.producer == "full-compaction" and output_level >= max_level else None
 
 
 def changes(piece: Piece, rules: ChangelogRules) -> pa.Table:
-    """The changelog of merged rows, in the order of keys, with sequence numbers and kinds."""
+    """Return the changelog of merged rows, in key order, with sequence numbers and kinds."""
     touched = piece.touched
     if touched is None:
         return piece.rows.slice(0, 0)
@@ -75,7 +75,7 @@ def changes(piece: Piece, rules: ChangelogRules) -> pa.Table:
     ]
     keys, rows = (np.concatenate([part[at] for part in parts]) for at in (0, 1))
     kinds = np.repeat(np.array([kind for *_, kind in parts], np.int8), [len(part[0]) for part in parts])
-    order = np.argsort(keys, kind="stable")  # of one key, the row before comes first
+    order = np.argsort(keys, kind="stable")  # the row before comes first within a key
     old_rows = pa.Table.from_arrays(touched.rows.select(piece.rows.column_names).columns, schema=piece.rows.schema)
     table = pa.concat_tables([old_rows, piece.rows]).take(pa.array(rows[order]))
     position = table.schema.get_field_index(KIND_COLUMN)
@@ -83,7 +83,7 @@ def changes(piece: Piece, rules: ChangelogRules) -> pa.Table:
 
 
 def _row_of_key(keys: Ints, rows: pa.Table) -> Ints:
-    """For each key the number of its row, if it has one that is no retraction."""
+    """Return for each key the number of its row, if it has a row that is not a retraction."""
     live = (keys != NOWHERE) & ~is_retraction(rows[KIND_COLUMN].to_numpy())
     found = np.full(int(keys.max(initial=-1)) + 1, NOWHERE, np.int64)
     found[keys[live]] = np.flatnonzero(live)

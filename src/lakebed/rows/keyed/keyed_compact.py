@@ -1,10 +1,14 @@
-"""Compaction of primary-key tables: many overlapping files into few, as one change to be committed.
+"""Compaction of primary-key tables: many overlapping files become few, as one change to commit.
 
-Reads the files of a unit through the same merge as a query, writes the result in key order one level down, and drops
-deletes where nothing older lies below. Files are never touched: a compaction deletes and adds entries. On tables with
-deletion vectors, rows of older files that are replaced are marked instead of rewritten; on first-row tables, rows whose key
-is known already are dropped. On tables that look keys up, what lies below is merged into what is written. Where compactions
-produce the changelog, the changes are written to changelog files beside the data (:mod:`lakebed.rows.keyed.changelog`).
+A compaction reads the files of a unit through the same merge as a query, writes the result in key order one level
+down, and drops delete rows if nothing older is below. Existing files are not modified: a compaction only deletes and
+adds entries.
+
+* On tables with deletion vectors, replaced rows of older files are marked instead of rewritten.
+* On first-row tables, rows whose key exists already are dropped.
+* On tables that look keys up, the rows below are merged into the result.
+* If compactions produce the changelog, the changes are written to changelog files beside the data
+  (:mod:`lakebed.rows.keyed.changelog`).
 """
 
 from __future__ import annotations
@@ -58,9 +62,10 @@ Pick = Callable[[Sequence[LevelFile], CompactionOptions], CompactUnit | None]
 
 @dataclass(frozen=True, slots=True)
 class BucketWork:
-    """One bucket to compact: its live entries, its files (whose ``row`` counts in these entries), what was picked.
+    """One bucket to compact: its live entries, its files, and the files that were picked.
 
-    ``index`` are its index files, where they travel with it; ``changelog`` whether there is to be one, if the table has any.
+    ``row`` of a file is the number of its entry. ``index`` are the index files, if they are sent with the bucket.
+    ``changelog`` says whether to write a changelog, if the table has one.
     """
 
     entries: pa.Table
@@ -103,18 +108,18 @@ class Compactor:
     _paths: list[str] = field(default_factory=list)
 
     def compact(self, entries: pa.Table, pick: Pick) -> Compaction:
-        """Compact every bucket of these live entries for which ``pick`` finds work, on a few threads."""
+        """Compact every bucket of these live entries for which ``pick`` returns work, on a few threads."""
         with ThreadPoolExecutor(self.threads) as pool:
             return joined(list(pool.map(self.run, self.plan(entries, pick))))
 
     def plan(self, entries: pa.Table, pick: Pick, unlogged: AbstractSet[str] = frozenset()) -> list[BucketWork]:
-        """What there is to do in the buckets of these live entries, a bucket at a time.
+        """Yield the work in these live entries, one bucket at a time.
 
-        ``unlogged`` are names of files whose rows belong into no changelog, as those of an overwrite.
+        ``unlogged`` are names of files whose rows do not belong in a changelog, such as those of an overwrite.
         """
         found = level_files(entries, [key.type for key in self.reader.keys])
         if self.keeps_deletes:
-            found = [replace(file, has_deletes=False) for file in found]  # none of them has to be rewritten for that
+            found = [replace(file, has_deletes=False) for file in found]  # so that no file is rewritten for its deletes
         files = self._with_vectors(entries, found)
         works = []
         for rows in by_bucket(entries):
@@ -130,7 +135,7 @@ class Compactor:
         return _BucketRun(self, work, self.keeps_deletes).result()
 
     def abort(self) -> None:
-        """Remove everything that was written."""
+        """Delete all files that were written."""
         for path in self._paths:
             with contextlib.suppress(Exception):
                 self.layout.store.storage.delete(path)
@@ -138,7 +143,7 @@ class Compactor:
     # ---------------------------------------------------------------------------------------------- one bucket
 
     def _options(self, files: Sequence[LevelFile]) -> CompactionOptions:
-        """The options for a bucket: one that has more levels than they say, because they said more once, keeps them."""
+        """Return the options for a bucket. A bucket with more levels than the options allow now keeps its levels."""
         return replace(self.options, num_levels=max(self.options.num_levels, *(file.level + 1 for file in files)))
 
     @cached_property
@@ -146,7 +151,7 @@ class Compactor:
         return ChangelogRules.of(self.layout.schema)
 
     def _before(self, work: BucketWork) -> Before | None:
-        """What counts as there before, for the changelog of a bucket; ``None`` if there is none."""
+        """Return which files are the state before, for the changelog of a bucket; ``None`` if it has none."""
         max_level = self._options(work.files).max_level
         return self.rules.before(work.unit.output_level, max_level) if work.changelog else None
 
@@ -176,7 +181,10 @@ class Compactor:
         return self.layout.options.deletion_vectors_enabled
 
     def _with_vectors(self, entries: pa.Table, files: Sequence[LevelFile]) -> list[LevelFile]:
-        """Rows that a vector marks go for good in the highest level: for the planner these are files with deletes."""
+        """Mark files with deletion vectors as files with deletes.
+
+        A rewrite to the highest level then removes the marked rows.
+        """
         marked = self.reader.deleted.by_file
         if not marked:
             return list(files)
@@ -189,7 +197,7 @@ class Compactor:
     # ----------------------------------------------------------------------------------------- deletion vectors
 
     def _index_changes(self, rewritten: pa.Table, marks: Mapping[str, np.ndarray]) -> tuple[IndexEntry, ...]:
-        """One index file per bucket holds the vectors of all its files: written anew if any of them changed."""
+        """Rewrite the index file of each bucket whose vectors changed; one index file has the vectors of all files."""
         if not self._marks:
             return ()
         gone = set(rewritten["file_name"].to_pylist())
@@ -244,7 +252,7 @@ class _BucketRun:
 
     def result(self) -> BucketResult:
         entries, unit = self.work.entries, self.work.unit
-        options = self.compactor._options(self.work.files)  # noqa: SLF001 - the two are one
+        options = self.compactor._options(self.work.files)  # noqa: SLF001 - one unit
         parts: list[pa.Table] = []
         gone: list[int] = []
         upgraded = 0
@@ -270,7 +278,7 @@ class _BucketRun:
         is_empty = len(gone) == len(entries) and not pc.any(pc.equal(table["kind"], ADD)).as_py()
         if is_empty and self.compactor.keeps_empty and not self.keeps_deletes:
             return replace(self, keeps_deletes=True, marks={}).result()
-        index = self.compactor._index_changes(entries.take(gone), self.marks) if gone else ()  # noqa: SLF001 - the two are one
+        index = self.compactor._index_changes(entries.take(gone), self.marks) if gone else ()  # noqa: SLF001 - one unit
         return BucketResult(table, index, len(gone), upgraded, changelog)
 
     @property
@@ -285,17 +293,17 @@ class _BucketRun:
 
     @cached_property
     def _before(self) -> Before | None:
-        return self.compactor._before(self.work)  # noqa: SLF001 - the two are one
+        return self.compactor._before(self.work)  # noqa: SLF001 - one unit
 
     def _is_new(self, chosen: Sequence[LevelFile]) -> bool:
-        """Whether files have rows that belong into the changelog."""
+        """Whether files have rows that belong in the changelog."""
         before = self._before
         return before is not None and any(file.level < before.level for file in chosen)
 
     def _older(self, chosen: Sequence[LevelFile]) -> list[LevelFile]:
-        """The files below whose rows have to be looked at: to mark them, to know what was there, or to merge them in.
+        """Return the files below that have to be read: to mark rows, to know the state before, or to merge them in.
 
-        Where they are not marked, rows above level 0 hold what lies below already.
+        If they are not marked, rows above level 0 already contain what is below.
         """
         spec = self.compactor.reader.spec
         if not spec.looks_up or not (self._marks or any(file.level == 0 for file in chosen)):
@@ -304,7 +312,7 @@ class _BucketRun:
         return [file for file in self.work.files if file.row not in in_unit and _meets(file, chosen)]
 
     def _must_rewrite(self, file: LevelFile, older: Sequence[LevelFile]) -> bool:
-        """Whether older files change what becomes of a file's rows; with vectors, no delete goes above level 0."""
+        """Whether older files change the result of a file's rows; with vectors there are no deletes above level 0."""
         spec = self.compactor.reader.spec
         newest_wins = spec.engine == "deduplicate" and not spec.sequence_fields
         return (self._marks and file.has_deletes) or (bool(older) and (self._marks or not newest_wins))
@@ -323,9 +331,9 @@ class _BucketRun:
             raise
 
     def _merged(self, chosen: Sequence[LevelFile], older: Sequence[LevelFile]) -> Iterator[pa.Table]:
-        """The merged rows of the chosen files in key order, a piece of the key range at a time.
+        """Yield the merged rows of the chosen files in key order, one piece of the key range at a time.
 
-        What they change goes to the changelog, and rows of older files that they replace are noted.
+        The changes go to the changelog, and the replaced rows of older files are recorded.
         """
         reader = self.compactor.reader
         keys = [key.name for key in reader.keys]
@@ -352,10 +360,10 @@ class _BucketRun:
             table = partition_table(first["partition"].combine_chunks(), fields)
             values = tuple(column[0].as_py() for column in table.columns)
         place = FilePlace(values, first["bucket"][0].as_py(), self.work.unit.output_level, source, prefix)
-        return RollingFiles(layout, place, self.compactor._paths)  # noqa: SLF001 - the two are one
+        return RollingFiles(layout, place, self.compactor._paths)  # noqa: SLF001 - one unit
 
     def _counted(self, made: pa.Table) -> pa.Table:
-        """New entries say of how many buckets theirs is one, as the files they are made of do."""
+        """Set the total number of buckets of new entries to that of the files they are made of."""
         return _with_value(made, "total_buckets", self.work.entries["total_buckets"][0].as_py())
 
 
@@ -383,13 +391,13 @@ def joined(done: Sequence[BucketResult]) -> Compaction:
 
 
 def _moved(entries: pa.Table, file: LevelFile, level: int) -> list[pa.Table]:
-    """A file on another level: the same entry deleted and added."""
+    """Move a file to another level: delete and add its entry."""
     old = entries.slice(file.row, 1)
     return [as_deletes(old), _with_value(old, "level", level)]
 
 
 def _with_value(entries: pa.Table, name: str, value: int) -> pa.Table:
-    """Entries that all have this value in one of the columns of whole numbers."""
+    """Set a column of whole numbers to one value in all entries."""
     position = ENTRY_SCHEMA.get_field_index(name)
     column = ENTRY_SCHEMA.field(position)
     return entries.set_column(position, column, pa.repeat(pa.scalar(value, column.type), len(entries)))

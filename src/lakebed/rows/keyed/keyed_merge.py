@@ -1,11 +1,13 @@
-"""The merge of files of one bucket that share keys: one row per key out of many versions.
+"""The merge of overlapping files of one bucket: one row per key from many versions.
 
-Keys, sequence numbers and kinds are read first and sorted. Engines that pick one of the versions then fetch the other
-columns for the winning rows only, file by file; the others read what they combine. Files that lie *below* a compaction are
-only looked at: their rows count for keys that the compaction touches, and it is reported which of them are replaced.
+Keys, sequence numbers and row kinds are read first and sorted (:mod:`lakebed.rows.keyed.sequence_order`). Merge
+engines that pick one version then read the other columns for the winning rows only, file by file. The other engines
+read the columns that they combine.
 
-Tables that look keys up (``MergeSpec.looks_up``) keep what is below in every row above level 0: of the rows of a key above
-level 0 only the one on the lowest level counts. For a changelog the merge also gives what each touched key held before.
+A compaction also reads files *below* it without rewriting them: their rows count only for keys of the compaction, and
+the merge reports which of them are replaced. In tables that look keys up (``MergeSpec.looks_up``), every row above
+level 0 contains what is below it: of the rows of a key above level 0, only the one on the lowest level counts. For a
+changelog, the merge also returns the row of each touched key before the merge.
 """
 
 from __future__ import annotations
@@ -54,11 +56,11 @@ _SAMPLED_BYTES: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One data file and what is known of it.
+    """One data file and what is known about it.
 
-    ``below`` marks one that a compaction only looks at. ``shift`` is added to the sequence numbers that stand in the file
-    (the two bounds here have it already), so that files of other partitions can be put in order with it. With
-    ``keeps_marked`` rows that a deletion vector marks are deletes of their keys; otherwise they are left out.
+    ``below`` marks a file that a compaction reads without rewriting it. ``shift`` is added to the sequence numbers in
+    the file, so that files of other partitions can be ordered; the two bounds include it already. With
+    ``keeps_marked``, rows that a deletion vector marks are deletes of their keys; otherwise they are skipped.
     """
 
     path: str
@@ -77,16 +79,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What keys held before: the rows of files on ``level`` and above; rows of files on lower levels are what is new."""
+    """The state before: rows of files on ``level`` and above. Rows of files on lower levels are new."""
 
     level: int
 
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """What keys with new rows held before, one row per key that held something; the numbers tell which key a row has.
+    """The state before of keys with new rows: one row per key that existed. The numbers say which key a row has.
 
-    ``after`` are the numbers of the keys of the merged rows, -1 where nothing about a key is new.
+    ``after`` are the numbers of the keys of the merged rows, -1 for keys without new rows.
     """
 
     rows: pa.Table
@@ -96,9 +98,9 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Merged rows with sequence number and kind, and the physical rows of files below that they replace.
+    """Merged rows with sequence number and kind, and the positions of the rows that they replace in files below.
 
-    ``touched`` tells what was there before, if that was asked for.
+    ``touched`` is the state before, if it was requested.
     """
 
     rows: pa.Table
@@ -108,9 +110,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The key part of a file: its rows, and where they lie in the file (only for files below).
+    """The key columns of a file, and the positions of the rows in the file (only for files below).
 
-    ``more`` has further columns of these rows, if they were read already.
+    ``more`` contains further columns of these rows, if they were read already.
     """
 
     source: Source
@@ -121,10 +123,10 @@ class Head:
 
 @dataclass(frozen=True)
 class Merger:
-    """Merges files of one table for some columns. ``condition`` is tested before the merge and so is about keys only.
+    """Merges files of one table for some columns. ``condition`` is tested before the merge, so it is on keys only.
 
-    Without ``with_sequences`` the result may lack sequence numbers: they are not read where the order of files tells which
-    version is newer. With ``before`` the pieces tell what was there before.
+    Without ``with_sequences`` the result may lack sequence numbers: they are not read if the order of the files
+    decides. With ``before``, the pieces contain the state before.
     """
 
     store: TableStore
@@ -148,7 +150,7 @@ class Merger:
         return (KIND_COLUMN,) if by_files and not self.with_sequences else SYSTEM_COLUMNS
 
     def merge(self, sources: Sequence[Source], budget: int) -> Iterator[Piece]:
-        """Merge files, oldest first; in pieces of the key range if they are larger than the budget in bytes."""
+        """Merge files, oldest first; in pieces of the key range if they exceed the budget in bytes."""
         total = sum(source.size for source in sources)
         for part in [None] if total <= budget else self._key_ranges(sources, -(-total // budget)):
             parts = [node for node in (part, self.condition) if node is not None]
@@ -157,7 +159,7 @@ class Merger:
     def _key_ranges(self, sources: Sequence[Source], count: int) -> Iterator[pred.Node]:
         """Ranges of the first key column that split the rows about evenly."""
         first = self.keys[0]
-        # Every so many rows will do: all of them may not fit into memory, which merging in pieces is there to save.
+        # A sample is enough: all rows may not fit into memory, which is why the merge is done in pieces.
         step = 1 + sum(source.size for source in sources) // _SAMPLED_BYTES
         column = pa.concat_tables([self._sample(source, first, step) for source in sources])[first.name]
         if not len(column):  # every row is marked as deleted
@@ -205,7 +207,7 @@ class Merger:
         numbers: Ints,
         rows: pred.Node | None,
     ) -> Touched:
-        """What keys that got new rows held before; ``numbers`` are the keys of the merged rows."""
+        """Return the rows before of keys that got new rows; ``numbers`` are the keys of the merged rows."""
         since = 0 if self.before is None else self.before.level
         group = group_of_row(order)
         is_old = levels[order.rows] >= since
@@ -222,7 +224,7 @@ class Merger:
     def _pick(
         self, heads: Sequence[Head], head: pa.Table, order: KeyOrder, below: Mask, rows: pred.Node | None
     ) -> tuple[pa.Table, Ints]:
-        """The winning rows, file by file, with their remaining columns fetched; and the numbers of their keys, if asked for."""
+        """Return the winning rows with all columns, file by file, and the numbers of their keys if requested."""
         if self.spec.takes_last:
             winners = order.lasts
         else:
@@ -232,7 +234,7 @@ class Merger:
         chosen = np.zeros(len(head), np.bool_)
         chosen[winning] = True
         if self.spec.engine == "first-row":
-            chosen &= ~below  # the key is known below, and its first row stays there
+            chosen &= ~below  # the key exists below, and its first row stays there
         table = self._rows_of(heads, head, chosen, rows)
         if self.before is None:
             return table, np.zeros(0, np.int64)
@@ -241,7 +243,7 @@ class Merger:
         return table, key_of[chosen]
 
     def _rows_of(self, heads: Sequence[Head], head: pa.Table, chosen: Mask, rows: pred.Node | None) -> pa.Table:
-        """Chosen rows of files, with their remaining columns fetched."""
+        """Return the chosen rows of files, and read their remaining columns."""
         rest = tuple(column for column in self.columns if column.name not in head.column_names)
         names = [*(column.name for column in self.columns), *(n for n in SYSTEM_COLUMNS if n in head.column_names)]
         tables, start = [], 0
@@ -261,7 +263,7 @@ class Merger:
     def _combine(
         self, heads: Sequence[Head], head: pa.Table, order: KeyOrder, rows: pred.Node | None
     ) -> tuple[pa.Table, Ints]:
-        """All versions of every column that the engine needs, merged; and the numbers of the keys that have a result."""
+        """Merge all versions of the needed columns; return the rows and the numbers of the keys that have a result."""
         wanted = [column.name for column in self.columns]
         missing = [name for name in self.spec.inputs(wanted) if name not in head.column_names]
         fields = self.schema.select(tuple(missing))
@@ -301,7 +303,7 @@ class Merger:
     def _numbered(
         self, source: Source, fields: tuple[Field, ...], rows: pred.Node | None
     ) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-        """Live rows of a file that satisfy a condition, and their places in the file."""
+        """Return the live rows of a file that satisfy a condition, and their positions in the file."""
         table = self._physical(source, fields, None)
         keep = np.ones(len(table), np.bool_)
         gone = self.deleted.positions(self.store, source.partition, source.file_name)
@@ -319,7 +321,7 @@ class Merger:
         *,
         system: Sequence[str] = SYSTEM_COLUMNS,
     ) -> pa.Table:
-        """Columns of one file as the query names them, without deleted rows and without rows that fail the condition."""
+        """Read columns of one file under their current names, without deleted rows and rows that fail the condition."""
         gone = self.deleted.positions(self.store, source.partition, source.file_name)
         if gone is None:
             return self._physical(source, fields, rows, system=system)
@@ -339,7 +341,7 @@ class Merger:
         *,
         system: Sequence[str] = SYSTEM_COLUMNS,
     ) -> pa.Table:
-        """Rows of a file by its own columns; a condition that the file cannot answer is tested afterwards."""
+        """Read rows of a file by its own columns; a condition that the file cannot answer is tested afterwards."""
         file_schema = self.store.schemas.get(source.schema_id)
         by_id = file_schema.fields_by_id
         pushed, decides = pushed_condition(rows, self.schema, by_id)
@@ -360,7 +362,7 @@ class Merger:
 
 
 def _as_deletes(table: pa.Table, marked: Ints, path: str) -> pa.Table:
-    """A whole file's rows, of which those at some positions delete their keys."""
+    """Turn the rows at some positions of a whole file into deletes of their keys."""
     if KIND_COLUMN not in table.column_names:
         return table
     kinds = np.where(marked_rows(table, marked, path), DELETE, table[KIND_COLUMN].to_numpy()).astype(np.int8)
@@ -374,7 +376,7 @@ def _ascend(sources: Sequence[Source]) -> bool:
 
 
 def _per_row(heads: Sequence[Head], values: Sequence[int]) -> Ints:
-    """What is known of files, for each of their rows."""
+    """Repeat one value per file for each row of the file."""
     return np.repeat(np.array(values, np.int64), [len(part.table) for part in heads])
 
 

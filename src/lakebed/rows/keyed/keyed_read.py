@@ -1,7 +1,8 @@
-"""Files of primary-key tables: entries in, current rows out.
+"""Reads files of primary-key tables: entries in, current rows out.
 
-Files whose keys meet no other file's are read as they are, the others are merged. Conditions on keys are tested before the
-merge, conditions on other columns only after it: an old version of a row may match where the current one does not.
+Files whose key ranges overlap with no other file are read as they are. The others are merged. Conditions on keys are
+tested before the merge, other conditions after it, because an old version of a row may match where the current one
+does not.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MERGE_BUDGET: Final = 512 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ReadJob:
-    """Files to be read together: overlapping ones oldest first to be merged, or any that stand alone.
+    """Files to read together: overlapping files to merge, oldest first, or files that overlap with no other.
 
     ``rows`` are the numbers of their entries.
     """
@@ -109,9 +110,9 @@ class KeyedReader:
         *,
         keeps_marked: bool = False,
     ) -> Iterator[Piece]:
-        """For a compaction: the merged rows of the chosen files with all columns, retractions included.
+        """Yield the merged rows of the chosen files of a compaction, with all columns and retractions.
 
-        ``keeps_marked``: rows of theirs that a deletion vector marks become deletes.
+        ``keeps_marked``: rows of these files that a deletion vector marks become deletes.
         """
         sources = self._sources(entries)
         low = {file.row for file in below}
@@ -131,7 +132,7 @@ class KeyedReader:
     # ------------------------------------------------------------------------------------------------- planning
 
     def jobs(self, entries: pa.Table) -> list[ReadJob]:
-        """What has to be read together: files that stand alone, and sets of files to be merged."""
+        """Return what to read together: files that overlap with no other, and sets of files to merge."""
         files = level_files(entries, [key.type for key in self.keys])
         sources = self._sources(entries)
         alone: list[int] = []
@@ -156,11 +157,11 @@ class KeyedReader:
 
     @cached_property
     def _each_key_once(self) -> bool:
-        """Tables whose compaction leaves each key in one live row above level 0 need no merge there."""
+        """Whether compaction leaves each key in one live row above level 0, so that no merge is needed there."""
         return TableOptions(self.schema.options).skips_level0
 
     def _packed(self, found: Sequence[list[LevelFile]]) -> Iterator[list[LevelFile]]:
-        """Neighbouring sections joined up to the budget: a merge costs something to start."""
+        """Combine neighbouring sections up to the budget, because starting a merge has a cost."""
         waiting: list[LevelFile] = []
         for section in found:
             if waiting and sum(file.size for file in [*waiting, *section]) > self.budget:

@@ -1,10 +1,10 @@
-"""Primary-key tables: rows in, sorted files of level 0 and their entries out.
+"""Writes to primary-key tables: rows in, sorted files of level 0 and their entries out.
 
-Rows are split by partition and bucket, numbered on from where the bucket's files end, sorted by key, and merged so that a
-file holds one row per key. If asked for, every row that came in is written to a changelog file too.
+Rows are split by partition and bucket, get sequence numbers after those of the bucket's files, and are sorted by key
+and merged, so that a file has one row per key. On request, every given row is also written to a changelog file.
 
-A stream is written a portion at a time, each portion as a sorted run of its own; with a ``budget``, all portions become one
-run: what is more than the budget is sorted into spills on the local disk and merged from there.
+A stream is written in portions, each as a sorted run. With a ``budget``, all portions become one run: rows that
+exceed the budget are sorted on the local disk and merged from there.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SEQUENCE_FIELD = pa.field(SEQUENCE_COLUMN, pa.int64(), nullable=False)
 
 @dataclass(frozen=True, slots=True)
 class WrittenFiles:
-    """The entries of what was written, to be committed together."""
+    """The entries of the written files, to be committed together."""
 
     data: pa.Table
     changelog: pa.Table
@@ -52,9 +52,9 @@ class WrittenFiles:
 class KeyedWriter:
     """Writes rows of one primary-key table. Use it once: write, then ``finish`` or ``abort``.
 
-    ``next_sequences`` gives, for some encoded partitions, the first free sequence number of each of their buckets;
-    absent ones start at 0. ``bucket_of`` gives the bucket of each row; without it rows go to a fixed number of buckets.
-    With a ``budget`` in bytes, nothing is written before ``finish``.
+    ``next_sequences`` returns, for some encoded partitions, the first free sequence number of each of their buckets;
+    absent buckets start at 0. ``bucket_of`` returns the bucket of each row; without it rows go to a fixed number of
+    buckets. With a ``budget`` in bytes, nothing is written before ``finish``.
     """
 
     def __init__(
@@ -96,10 +96,10 @@ class KeyedWriter:
         order: str | None = None,
         bucket: str | None = None,
     ) -> None:
-        """Take rows; ``row_kind`` is one kind for all of them, or the name of a column with ``+I -U +U -D``.
+        """Add rows; ``row_kind`` is one kind for all of them, or the name of a column with ``+I -U +U -D``.
 
-        Later rows are newer. Where rows do not come in their order, ``order`` names a column of numbers that tells it,
-        and there must be a budget. ``bucket`` names a column with the bucket of each row, where somebody else chose it.
+        Later rows are newer. If rows are not in this order, ``order`` names a column of numbers with the order, and a
+        budget is required. ``bucket`` names a column with the bucket of each row, if the caller has chosen it.
         """
         where = f"table {self._layout.store.name}"
         for given in portions(data, self._budget):
@@ -119,7 +119,7 @@ class KeyedWriter:
             self._write_conformed(table if kept is None else table.filter(pa.array(kept)))
 
     def _split_order(self, table: pa.Table, order: str | None) -> tuple[pa.Table, pa.ChunkedArray]:
-        """The data, and a number per row that tells which rows are newer."""
+        """Return the data, and a number per row that says which rows are newer."""
         if order is not None:
             return table.drop_columns(order), table[order].cast(pa.int64())
         first, self._arrived = self._arrived, self._arrived + len(table)
@@ -134,7 +134,7 @@ class KeyedWriter:
         return (table if row_kind in self._schema.field_names else table.drop_columns(row_kind)), kinds
 
     def _own_kinds(self, table: pa.Table, kinds: Kinds) -> Kinds:
-        """The option ``rowkind.field`` names a column of the table that says what each row is, unless the writer did."""
+        """Return row kinds from the column that the option ``rowkind.field`` names, unless the caller gave them."""
         name = self._layout.options.rowkind_field
         if name is None:
             return kinds
@@ -185,7 +185,7 @@ class KeyedWriter:
         self._look_up_sequences([_place(group) for group in groups])
         jobs = [(_place(group), self._first_sequence(_place(group), group.count), group) for group in groups]
         with ThreadPoolExecutor(self._threads) as pool:
-            each = pool.map if len(jobs) > 1 else map  # for one small file a thread costs as much as the file
+            each = pool.map if len(jobs) > 1 else map  # for one small file, a thread costs as much as writing it
             for data, changelog in each(lambda job: self._write_bucket(job[0], job[1], [job[2].rows]), jobs):
                 self._data += data
                 self._changelog += changelog
@@ -211,7 +211,10 @@ class KeyedWriter:
         return first
 
     def _key(self, place: _Place) -> tuple[bytes, int]:
-        """A place by its bytes: to the format -0.0 and 0.0 are two partitions, though Python's ``==`` says otherwise."""
+        """Return a key for a place by its bytes.
+
+        In the format, -0.0 and 0.0 are two partitions, unlike Python's ``==``.
+        """
         partition, bucket = place
         return encode_row(partition, [column.type for column in self._schema.partition_fields]), bucket
 
@@ -253,10 +256,10 @@ class KeyedWriter:
         return order_by_key(keys, [*then_by, (rows[SEQUENCE_COLUMN], "ascending")])
 
     def _numbered(self, rows: pa.Table, order: KeyOrder, first: int) -> pa.Table:
-        """Rows with the sequence numbers that they keep.
+        """Return rows with their final sequence numbers.
 
-        A portion is numbered as it came. Where several became one run, numbers follow the order of keys: they tell which
-        of the rows of a key is newer, and within one run nothing else is asked of them.
+        A portion is numbered in the given order. If several portions became one run, the numbers follow the order of
+        keys: they only have to say which row of a key is newer.
         """
         numbers = np.arange(first, first + len(rows))
         if self._budget is not None:
@@ -267,7 +270,7 @@ class KeyedWriter:
         return rows.set_column(position, _SEQUENCE_FIELD, pa.array(numbers))
 
     def _picked(self, rows: pa.Table, order: KeyOrder, first: int) -> pa.Table:
-        """One row per key, as :meth:`_merged` of :meth:`_numbered` rows, but numbered when they are in order already."""
+        """Return one row per key, as :meth:`_merged` of :meth:`_numbered` rows, but number only the sorted result."""
         kinds = rows[KIND_COLUMN].to_numpy()[order.rows]
         winners = pick_rows(self._spec, kinds, order.starts)
         winners = winners[winners >= 0]
@@ -298,7 +301,7 @@ class KeyedWriter:
         )
 
     def abort(self) -> None:
-        """Remove everything that was written."""
+        """Delete all files that were written."""
         self._spill.close()
         for path in self._paths:
             with contextlib.suppress(Exception):
@@ -321,17 +324,17 @@ def _kinds_of(table: pa.Table, name: str, where: str) -> Kinds:
     is_text = pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_string_view(plain)
     if not is_text and not pa.types.is_null(plain):
         raise DataError(
-            f"column {name!r} of the data for {where} is to say what each row is, but holds {given.type}; "
+            f"column {name!r} of the data for {where} must contain row kinds, but its type is {given.type}; "
             "give +I, -U, +U or -D as text. Nothing was written"
         )
     return kinds_from_texts(given.cast(pa.string()))
 
 
 def _check_keys(table: pa.Table, keys: Sequence[Field], where: str) -> None:
-    """NaN has no place in the order of keys: it would be neither found again nor merged."""
+    """Refuse NaN in keys: it has no place in their order, so it would be neither found again nor merged."""
     for key in keys:
         if pa.types.is_floating(table[key.name].type) and pc.any(pc.is_nan(table[key.name])).as_py():
             raise DataError(
-                f"column {key.name!r} of {where} is part of the primary key, but a row of the data has NaN there, which "
-                "equals nothing. Nothing was written"
+                f"column {key.name!r} of {where} is part of the primary key, but a row of the data has NaN there, "
+                "which equals nothing. Nothing was written"
             )

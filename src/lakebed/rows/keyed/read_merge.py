@@ -1,9 +1,9 @@
-"""A merge for readers, who do not care in what order rows come: most rows of the largest run meet no other version.
+"""A merge for readers, which do not need an order: most rows of the largest run have no other version.
 
-The files of the lowest run (the highest level, or the anchor of a chain) are read once, with all columns. Rows whose keys no
-newer file has are results as they are; only the others are put in order and merged with the newer files. So a merge of a large
-run with few changes costs little more than a read of the run. What comes out is what :class:`Merger` gives, in other order and
-without sequence numbers.
+The files of the lowest run (the highest level, or the anchor of a chain) are read once, with all columns. Rows whose
+keys occur in no newer file are results as they are. Only the others are sorted and merged with the newer files, so a
+merge of a large run with few changes costs little more than reading the run. The result is that of :class:`Merger`,
+in another order and without sequence numbers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ReadMerger(Merger):
         base = lowest_run(sources)
         if not base:
             return super()._merge_range(sources, rows)
-        # A row of the lowest run is older than all others of its key, so the least number will do for it.
+        # A row of the lowest run is older than all others of its key, so the minimum is correct for it.
         base = [replace(source, max_sequence=source.min_sequence) for source in base]
         newer = sources[len(base) :]
         system = self._system_columns([*base, *newer])
@@ -75,7 +75,7 @@ class ReadMerger(Merger):
         return self.schema.select(tuple(dict.fromkeys(names)))
 
     def _whole_head(self, source: Source, rows: pred.Node | None, system: Sequence[str]) -> Head:
-        """A newer file, read at once: most of its rows are results."""
+        """Read a newer file with all columns at once, because most of its rows are results."""
         table = self.read(source, self._all_fields, rows, system=system)
         return Head(source, table.select([*(column.name for column in self._head_fields), *system]), more=table)
 
@@ -104,7 +104,7 @@ def lowest_run(sources: Sequence[Source]) -> list[Source]:
 
 
 def meets(keys: Sequence[pa.ChunkedArray], others: Sequence[pa.ChunkedArray]) -> Mask:
-    """Which of some keys may be among others: all that are, and if keys have several columns perhaps a few more."""
+    """Return which keys may occur in others: all that do, and for several columns perhaps a few more."""
     pairs = [(sortable(mine), sortable(theirs)) for mine, theirs in zip(keys, others, strict=True)]
     if len(pairs) == 1 and pa.types.is_integer(pairs[0][0].type):
         return _found(*(column.to_numpy() for column in pairs[0]))
@@ -115,13 +115,15 @@ def meets(keys: Sequence[pa.ChunkedArray], others: Sequence[pa.ChunkedArray]) ->
 
 
 def _found(keys: np.ndarray, others: np.ndarray) -> Mask:
-    """The same for whole numbers, by bisection where they ascend, as they do in files."""
+    """Do the same for whole numbers, by bisection if they ascend, as they do in files."""
     mask = np.zeros(len(keys), np.bool_)
     if not len(keys):
         return mask
     if not (keys[1:] > keys[:-1]).all():
         return np.isin(keys, others)
-    others = np.sort(others, kind="stable")  # files come in runs, and sorted ones are found several times faster
+    others = np.sort(
+        others, kind="stable"
+    )  # files are sorted runs, and lookups of sorted keys are several times faster
     places = np.minimum(np.searchsorted(keys, others), len(keys) - 1)
     mask[places[keys[places] == others]] = True
     return mask

@@ -4,12 +4,13 @@ Rows are sorted by key. Within a key, the newest version is the last one. Versio
 
 1. The columns of ``sequence.field``, if the table has any, in the direction of ``sequence.field.sort-order``.
 2. The sequence number that the writer gave the row.
-3. The place of the row: files in the order of :func:`lakebed.metadata.plan.levels.oldest_first`, rows in the order of
-   their file. Writers that started on the same snapshot give the same numbers, so numbers can tie. Files of higher levels
-   are older than files of lower levels, and files of level 0 are in the order of their commits: the later commit wins.
+3. The position of the row: files in the order of :func:`lakebed.metadata.plan.levels.oldest_first`, rows in the order
+   of their file. Writers that started on the same snapshot give the same numbers, so numbers can tie. Files of higher
+   levels are older than files of lower levels, and files of level 0 are in the order of their commits: the later
+   commit wins.
 
-The sort is stable, so rule 3 needs no column. If the ranges of sequence numbers of the files do not overlap and the table
-has no sequence field, rule 3 alone decides, and sequence numbers need not be read.
+The sort is stable, so rule 3 needs no column. If the sequence numbers of the files do not overlap and the table has
+no sequence field, rule 3 alone decides, and sequence numbers need not be read.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The merge engines: what becomes of several rows with the same primary key. Used through ``lakebed.rows.merge_engines.merge_rows``."""
+"""The merge engines: several rows with the same primary key become one. ``merge_rows`` is the entry."""

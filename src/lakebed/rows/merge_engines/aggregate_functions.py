@@ -1,7 +1,7 @@
-"""The aggregate functions by name: which columns they take, whether they can take values back, and how they run.
+"""The aggregate functions by name: which columns they take, whether they can retract values, and how they run.
 
-``merged`` runs one on a column. Names, types and retractions are those of Paimon 2.0. Functions on sketches and bitmaps,
-``merge_map_with_keytime`` and ``nested_partial_update`` are refused.
+:func:`merged` runs a function on a column. Names, types and retractions are those of Paimon 2.0. Functions on
+sketches and bitmaps, ``merge_map_with_keytime`` and ``nested_partial_update`` are refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _NUMERIC: Final = frozenset({"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "D
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One aggregate function: the columns it takes, in words too, and whether it can take values back."""
+    """One aggregate function: which columns it takes, and whether it can retract values.
+
+    ``words`` describes the columns in messages.
+    """
 
     takes: Callable[[DataType], bool]
     words: str
@@ -87,7 +90,7 @@ class Rule:
 
 
 def check_function(name: str, column: str, kind: DataType, *, where: str) -> None:
-    """Refuse a function that is not there, not supported, or not for columns of this type."""
+    """Raise if a function does not exist, is not supported, or does not take columns of this type."""
     if name in REFUSED:
         raise UnsupportedError(
             f"column {column!r} of {where} is merged by {name!r}, which Lakebed does not support; use another "
@@ -103,13 +106,13 @@ def check_function(name: str, column: str, kind: DataType, *, where: str) -> Non
 
 
 def merged(rule: Rule, history: History, column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-    """One value per key."""
+    """Return the merged value of each key."""
     where = f"column {rule.column!r}"
     if rule.ignores_retractions:
         history = history.without(TAKE)
     elif not FUNCTIONS[rule.function].retracts and history.has(TAKE):
         raise DataError(
-            f"{where} is merged by {rule.function!r}, which cannot take back what a -U or -D row retracts; "
+            f"{where} is merged by {rule.function!r}, which cannot retract values, but a row to merge is -U or -D; "
             f"set 'fields.{rule.column}.ignore-retract' to true, or write no such rows"
         )
     valid = valid_mask(column)

@@ -1,7 +1,7 @@
-"""``aggregation``: every column is merged by its function, row by row: +I and +U rows add, -U and -D rows take back.
+"""``aggregation``: every column is merged by its function. +I and +U rows add values, -U and -D rows retract them.
 
-With ``aggregation.remove-record-on-delete`` a -D row removes the record instead. As in Paimon 2.0 its own values stay
-behind, and rows that follow build on them. (Writers avoid surprises with deletes that carry nulls.)
+With ``aggregation.remove-record-on-delete`` a -D row removes the record instead. As in Paimon 2.0, the values of that
+-D row remain, and later rows build on them. (Writers avoid this with deletes that contain nulls.)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lakebed.rows.merge_engines.aggregate_functions import merged
 from lakebed.rows.merge_engines.key_history import ADD, SKIP, TAKE, Bools, History, Keys, valid_mask
 from lakebed.rows.merge_engines.merge_spec import MergeSpec
 
-# What a row that is alone in its key would lose or gain by being merged: blank texts, repeated elements, null rows.
+# Functions that change even a single row: they drop blank texts, repeated elements or null rows.
 _CHANGES_SINGLE_ROWS = frozenset({"listagg", "collect", "nested_update"})
 
 
@@ -37,7 +37,7 @@ class Aggregation:
 
     @cached_property
     def alone(self) -> Bools:
-        """Rows whose key has no other; they stay as they are."""
+        """Rows that are the only one of their key; they are not changed."""
         alone: Bools = (self.keys.lengths == 1)[self.keys.of_row]
         return alone
 
@@ -57,7 +57,7 @@ class Aggregation:
 
     @cached_property
     def additions(self) -> History:
-        """The history where nothing is taken back, for functions that leave a single row as it is anyway."""
+        """The history without retractions, for functions that do not change a single row."""
         return History(self.keys, np.zeros(self.keys.rows, np.bool_), np.ones(self.keys.rows, np.int8))
 
     def column(self, name: str) -> pa.ChunkedArray | pa.Array:
@@ -74,7 +74,7 @@ class Aggregation:
             raise DataError(f"column {name!r} is NOT NULL, but a -D row to merge has null there; give it a value")
 
     def merged_kinds(self) -> Kinds:
-        """+I, or -D if the last row removed the record; a row that is alone keeps its kind."""
+        """Return +I, or -D if the last row removed the record; a single row keeps its kind."""
         last = self.keys.last
         merged_kind = np.where(self.removing[last], DELETE, INSERT)
         return np.where(self.keys.lengths > 1, merged_kind, self.kinds[last]).astype(np.int8)

@@ -1,12 +1,14 @@
 """``sum`` and ``product``, with the arithmetic of Paimon 2.0.
 
-Whole numbers are exact: a result outside the column's type, also on the way to a smaller one, is a :class:`DataError`.
-Floats are added and multiplied in the order of the rows, so every digit is the same. Decimals are rounded half up to the
-column's scale, and a result with too many digits becomes null: the next value starts afresh. Sums of up to 18 digits are
-the exception: Paimon looks at no digits there, so they may grow too large on the way, and are a :class:`DataError` (as no
-reader could hold them) if they end so. A quotient without a finite decimal form is a DataError too.
+* Whole numbers are exact. A result outside of the column's type raises :class:`DataError`, also if a later value
+  would bring it back into range.
+* Floats are added and multiplied in the order of the rows, so that every digit is the same.
+* Decimals are rounded half up to the column's scale. A result with too many digits becomes null, and the next value
+  starts again. Sums of up to 18 digits are the exception: Paimon does not check them in between, so they may exceed
+  the type temporarily. If the final sum does, it is a :class:`DataError`, because no reader could read it. A quotient
+  without a finite decimal form is a DataError, too.
 
-Taking a value back from nothing leaves its negative (``sum``) or nothing (``product``).
+Retracting a value when there is none leaves its negative (``sum``) or nothing (``product``).
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _SAFE: Final = 0.999  # float estimates of a bound are off by far less
 
 
 def total(history: History, column: pa.ChunkedArray, valid: Bools | None, *, where: str) -> pa.Array:
-    """The sum per key of what was added, less what was taken back; null if there was nothing."""
+    """Return the sum per key of the added values, less the retracted ones; null if there are none."""
     steps, values = history.steps(valid), one_array(column)
     if pa.types.is_floating(values.type):
         floats = _numbers(values)[steps.rows]
@@ -41,7 +43,7 @@ def total(history: History, column: pa.ChunkedArray, valid: Bools | None, *, whe
 
 
 def product(history: History, column: pa.ChunkedArray, valid: Bools | None, *, where: str) -> pa.Array:
-    """The product per key; what is taken back divides it."""
+    """Return the product per key; retracted values divide it."""
     steps, values = history.steps(valid), one_array(column)
     if pa.types.is_floating(values.type):
         floats = _numbers(values)[steps.rows]
@@ -67,7 +69,7 @@ def product(history: History, column: pa.ChunkedArray, valid: Bools | None, *, w
 
 
 def _float_totals(steps: Steps, signed: Array) -> Array:
-    """Sums from left to right. Keys of about the same number of values are laid out as a matrix and summed together."""
+    """Sum from left to right. Keys with about the same number of values become a matrix and are summed together."""
     runs = steps.runs
     sums = np.empty(len(runs.starts), signed.dtype)
     classes = np.ceil(np.log2(np.maximum(runs.lengths, 1))).astype(np.int64)
@@ -102,7 +104,7 @@ def _decimal_totals(steps: Steps, values: pa.Array, where: str) -> pa.Array:
     if not len(low):
         return pa.nulls(steps.key_count, values.type)
     reach = np.add.reduceat(np.abs(high.astype(np.float64) * 2.0**64 + low.astype(np.float64)), steps.runs.starts)
-    # Up to 18 digits Paimon looks at no result on the way; beyond, each one may become null.
+    # Up to 18 digits Paimon checks no intermediate result; beyond, each one may become null.
     if precision > 18 and (reach > _SAFE * 10.0**precision).any():
         merge = _adding(_decimal_limit(precision))
         return _decimals(*_fold(steps, _as_python(low, high), merge), values.type)
@@ -118,7 +120,7 @@ def _decimal_totals(steps: Steps, values: pa.Array, where: str) -> pa.Array:
 
 
 def _limb_totals(steps: Steps, low: Array, high: Ints) -> Array:
-    """Sums of 128-bit numbers: four limbs of 32 bits are summed apart, and the carries then passed on."""
+    """Sum 128-bit numbers: four limbs of 32 bits are summed separately, then the carries are propagated."""
     mask = np.int64(0xFFFFFFFF)
     sign = np.where(steps.ops == TAKE, -1, 1).astype(np.int64)
     low_limbs = ((low & np.uint64(mask)).astype(np.int64), (low >> np.uint64(32)).astype(np.int64))
@@ -151,10 +153,10 @@ def _float_products(steps: Steps, floats: Array, kind: pa.DataType) -> pa.Array:
 
 
 def _fold(steps: Steps, values: Array, merge: Callable[[Any, Any, Any], Any]) -> tuple[Array, Bools]:
-    """Python's unbounded integers in lockstep: the value per key, and which keys have none.
+    """Fold values with Python's unbounded integers, all keys in step; return the values and which keys have none.
 
-    ``merge`` makes the next value of the one so far (None: none yet), one that comes, and whether that is taken back.
-    Only for what has no closed form: products, and sums that may leave their type on the way.
+    ``merge`` takes the current value (None: none yet), the next value, and whether it is retracted, and returns the
+    new value. Used only where no closed form exists: products, and sums that may exceed their type in between.
     """
     held = np.full(steps.key_count, None, object)
     merge_all, takes = np.frompyfunc(merge, 3, 1), steps.ops == TAKE
@@ -212,7 +214,7 @@ def _rounded_half_up(value: int, unit: int) -> int:
 
 def _truncated_quotient(held: int, value: int, where: str) -> int:
     if value == 0:
-        raise DataError(f"{where}: a product cannot take back a factor of 0; set 'ignore-retract' for the column")
+        raise DataError(f"{where}: a product cannot retract a factor of 0; set 'ignore-retract' for the column")
     quotient = abs(held) // abs(value)
     return quotient if (held < 0) == (value < 0) else -quotient
 
@@ -226,7 +228,7 @@ def _exact_quotient(held: int, value: int, unit: int, where: str) -> int:
             denominator //= prime
     if denominator != 1:
         raise DataError(
-            f"{where}: a product cannot take back a factor where the quotient has no finite decimal form; "
+            f"{where}: a product cannot retract a factor if the quotient has no finite decimal form; "
             "set 'ignore-retract' for the column"
         )
     rounded = _rounded_half_up(abs(held) * unit, abs(value))

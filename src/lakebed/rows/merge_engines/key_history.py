@@ -1,11 +1,11 @@
-"""What each row of a key does to a column, and the steps that follow from it.
+"""What each row of a key does to a column, and the resulting steps.
 
-Rows of one key stand together, oldest first. A merge is thought of row by row: an accumulator per column starts as null, and
-each row, in order, may first *replace* it by its own value (``base``) and then act on it by one of ``ADD`` (aggregate
-the value), ``OLD`` (aggregate a value that came too late), ``TAKE`` (take the value back) or ``SKIP``. The kernels never
-walk that way: they find closed forms over whole arrays. What is here is shared by all of them.
+The rows of a key are together, oldest first. A merge is defined row by row: an accumulator per column starts as null.
+Each row may first *replace* it with its own value (``base``), and then acts on it: ``ADD`` (aggregate the value),
+``OLD`` (aggregate a value that came too late), ``TAKE`` (retract the value) or ``SKIP``. The kernels do not iterate
+over rows: they use closed forms over whole arrays. This module contains what they share.
 
-Indices of rows are positions in the table; -1 stands for "no row".
+Row indices are positions in the table; -1 means "no row".
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Keys:
 
 @dataclass(frozen=True)
 class History:
-    """What the rows do to one column (or to several that behave alike)."""
+    """What the rows do to one column, or to several columns that behave alike."""
 
     keys: Keys
     base: Bools
@@ -118,14 +118,14 @@ class History:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether nothing happens but ADD."""
+        """Whether all actions are ADD."""
         return bool((self.ops == ADD).all()) and not self.base.any()
 
     def has(self, op: int) -> bool:
         return bool((self.ops == op).any())
 
     def without(self, op: int) -> History:
-        """The same with this action left out."""
+        """Return the history without this action."""
         if not self.has(op):
             return self
         return History(self.keys, self.base, np.where(self.ops == op, SKIP, self.ops).astype(np.int8))
@@ -145,7 +145,7 @@ class History:
 
 @dataclass(frozen=True)
 class Steps:
-    """Actions on one column in order: the row, what it does, and the key it belongs to (ascending)."""
+    """Actions on one column in order: the row, its action, and its key (ascending)."""
 
     rows: Ints
     ops: Ops
@@ -192,9 +192,9 @@ class Runs:
         return np.repeat(np.arange(len(self.starts)), self.lengths)
 
     def passes(self) -> Iterator[tuple[npt.NDArray[Any], Ints]]:
-        """Items in lockstep: first the first item of every run, then all second ones, and so on.
+        """Iterate in lockstep: first the first item of every run, then all second ones, and so on.
 
-        Yields (runs, items). For what must be done one after the other: as many passes as the longest run has items.
+        Yields (runs, items). For work that depends on the item before: as many passes as the longest run has items.
         """
         order = np.argsort(-self.lengths, kind="stable")
         lengths, starts = self.lengths[order], self.starts[order]

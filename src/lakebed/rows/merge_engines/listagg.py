@@ -1,7 +1,7 @@
 """``listagg``: the texts of a key, joined in order.
 
-Null and blank texts (nothing but white space) are left out. With ``distinct`` every text is split at the delimiter, and
-only parts that are new are added; the text at the front stays as it is. A text that comes too late goes to the front.
+Null and blank texts (only white space) are skipped. With ``distinct``, every text is split at the delimiter, and only
+new parts are added; the first text is not changed. A text that comes too late is put in front.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def joined(
     result = pc.if_else(pa.array(found), pc.binary_join(lists, delimiter), pa.scalar(None, pa.string()))
     if found.all():
         return result
-    # Nothing to join: what stays is a blank text that was put there as it was.
+    # Nothing to join: what remains is a blank text that was stored unchanged.
     kept = np.full(steps.key_count, NOWHERE, np.int64)
     whole = history.live & (history.base | (history.ops == OLD))
     kept[history.keys.of_row[whole]] = np.flatnonzero(whole)
@@ -60,7 +60,7 @@ def blank_texts(texts: pa.Array) -> Bools:
 
 
 def _distinct_parts(texts: pa.Array, owners: Ints, delimiter: str) -> tuple[pa.Array, Ints]:
-    """The parts of the texts that stay, in order, and their keys."""
+    """Return the parts of the texts that remain, in order, and their keys."""
     split = pc.split_pattern(texts, delimiter)
     lengths = np.asarray(pc.list_value_length(split), np.int64)
     parts, keys = split.flatten(), np.repeat(owners, lengths)

@@ -1,22 +1,24 @@
-"""Rows with the same primary key become one: the merge engines, as kernels on whole Arrow tables.
+"""Merge rows with the same primary key into one: the merge engines, as kernels on whole Arrow tables.
 
-Rows come sorted by key and, within a key, oldest first (:class:`SortedRows`); what comes out has one row per key, in the
-same order. Nothing is read or written here, nothing is dropped that a later merge could need: merged -D and -U rows stay,
-and whoever reads drops them. The rules are those of Paimon 2.0's own merge functions, record by record:
+Rows are sorted by key and, within a key, oldest first (:class:`SortedRows`). The result has one row per key, in the
+same order. Nothing is read or written here, and nothing is dropped that a later merge could need: merged -D and -U
+rows stay, and readers drop them. The rules are those of Paimon 2.0's own merge functions, record by record:
 
-* A key with a single row keeps that row exactly as it is, kind included.
-* The merged row carries the sequence number of the newest row. Its kind is the winner's (``deduplicate``,
-  ``first-row``), else +I, or -D if the record was removed.
-* ``ignore-delete`` leaves out retractions that are already in files; writers leave them out before (:func:`kept_rows`).
-* A retraction that the engine cannot apply is a :class:`DataError`, as is a sum that does not fit its column. What a
-  later removal of the record makes void is not looked at.
+* A key with a single row keeps that row unchanged, including its kind.
+* The merged row has the sequence number of the newest row. Its kind is that of the winner (``deduplicate``,
+  ``first-row``), otherwise +I, or -D if the record was removed.
+* ``ignore-delete`` skips retractions that are in files already; writers skip them before (:func:`kept_rows`).
+* A retraction that the engine cannot apply raises :class:`DataError`, and so does a sum that does not fit its column.
+  Values that a later removal of the record discards are not checked.
 
-Merging may go in stages, as it does with files: older rows and newer rows apart, then both results. That gives the same as
-merging all at once for ``deduplicate`` and ``first-row``, and for ``partial-update`` and ``aggregation`` as long as nothing
-is taken back, no late row is aggregated in a sequence group, and arithmetic is exact. Otherwise it depends on the stages,
-in Paimon just as here: a retraction merged apart from what it takes back is lost (only ``sum`` keeps it, as a negative),
-a record that was removed and filled again builds on the delete's values only while the delete is there, and floats and
-products of decimals are rounded in another order.
+Rows may be merged in stages, as happens with files: older rows and newer rows separately, then both results. For
+``deduplicate`` and ``first-row`` the result is the same as merging all rows at once. For ``partial-update`` and
+``aggregation`` it is the same if there are no retractions, no late row is aggregated in a sequence group, and the
+arithmetic is exact. Otherwise it depends on the stages, in Paimon as well:
+
+* A retraction that is merged without the value it retracts is lost (only ``sum`` keeps it, as a negative).
+* A record that was removed and inserted again builds on the values of the delete only while the delete exists.
+* Floats and products of decimals are rounded in another order.
 """
 
 from __future__ import annotations
@@ -49,10 +51,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """Rows sorted by (key, user sequence fields, sequence number).
+    """Rows sorted by key, user sequence fields and sequence number.
 
-    ``table`` has the columns to merge (``MergeSpec.inputs``), ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``; ``starts`` holds
-    the first row of each key, ascending, from 0.
+    ``table`` contains the columns to merge (``MergeSpec.inputs``), ``_SEQUENCE_NUMBER`` and ``_VALUE_KIND``.
+    ``starts`` are the first rows of the keys, ascending from 0.
     """
 
     table: pa.Table
@@ -86,7 +88,7 @@ def pick_rows(spec: MergeSpec, kinds: Kinds, starts: Ints) -> Ints:
 
 
 def merge_rows(spec: MergeSpec, rows: SortedRows, columns: Sequence[str]) -> pa.Table:
-    """One row per key that has a result: ``columns``, the sequence number and the kind."""
+    """Return one row per key that has a result: ``columns``, the sequence number and the kind."""
     names = [*columns, SEQUENCE_COLUMN, KIND_COLUMN]
     if spec.picks_rows:
         picked = pick_rows(spec, rows.kinds, rows.starts)
@@ -105,7 +107,7 @@ def merge_rows(spec: MergeSpec, rows: SortedRows, columns: Sequence[str]) -> pa.
 
 
 def keys_with_result(spec: MergeSpec, rows: SortedRows) -> Ints:
-    """The numbers of the keys that :func:`merge_rows` gives a row for; not for engines that pick rows."""
+    """Return the numbers of the keys that :func:`merge_rows` returns a row for; not for engines that pick rows."""
     if spec.ignore_delete and spec.engine == "partial-update":
         keep = ~is_retraction(rows.kinds)
         if not keep.all():
@@ -123,11 +125,11 @@ def _without_retractions(rows: SortedRows) -> SortedRows:
     return SortedRows(rows.table.filter(pa.array(keep)), np.cumsum(left) - left)
 
 
-# ------------------------------------------------------------------------------------------- rows on their way in
+# --------------------------------------------------------------------------------------------- rows to be written
 
 
 def kept_rows(spec: MergeSpec, kinds: Kinds) -> Bools | None:
-    """Which rows a writer keeps by ``ignore-delete`` and ``ignore-update-before``; None: all."""
+    """Return which rows a writer keeps, by ``ignore-delete`` and ``ignore-update-before``; None: all."""
     if spec.ignore_delete:
         dropped = is_retraction(kinds)
     elif spec.ignore_update_before:
@@ -138,7 +140,7 @@ def kept_rows(spec: MergeSpec, kinds: Kinds) -> Bools | None:
 
 
 def check_kinds(spec: MergeSpec, kinds: Kinds) -> None:
-    """Refuse retractions that the engine could never apply, before they are written: alone in a file they would lurk."""
+    """Raise for retractions that the engine can never apply, before they are written to a file."""
     refuses = spec.engine == "first-row" or (
         spec.engine == "partial-update" and not spec.groups and not spec.remove_on_delete
     )

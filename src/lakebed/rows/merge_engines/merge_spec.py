@@ -1,7 +1,8 @@
-"""What a table's schema and options say about merging, checked once.
+"""The merge rules of a table, read from its schema and options and checked once.
 
-``MergeSpec.of`` refuses what Paimon refuses when a table is made, what Lakebed does not support, and what contradicts
-itself; what it returns can be merged. It is a plain value: workers get it with their task.
+``MergeSpec.of`` raises for what Paimon refuses when a table is created, for what Lakebed does not support, and for
+options that contradict each other. A returned spec can be merged. It is a plain value that is sent to workers with
+their task.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _COLUMN_OPTIONS: Final[tuple[Typed[object], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A sequence group: ``columns`` change together, when the ``sequence`` columns of a row are not older than before.
+    """Columns that change together, unless the ``sequence`` columns of a row are older than the current ones.
 
     ``removes``: a -D row of this group removes the whole row.
     """
@@ -47,10 +48,11 @@ class Group:
 
 @dataclass(frozen=True)
 class MergeSpec:
-    """Everything an engine needs to merge rows of one table.
+    """Everything that an engine needs to merge rows of one table.
 
-    ``rules`` are the columns with an aggregate function (all but the plain ones of a partial update); ``required`` the
-    NOT NULL columns. ``looks_up``: compactions look keys up in what lies below, so rows above level 0 hold all of it.
+    ``rules`` are the columns with an aggregate function (all except plain columns of a partial update); ``required``
+    are the NOT NULL columns. ``looks_up``: compactions look up keys in the levels below, so rows above level 0
+    contain the complete record.
     """
 
     engine: Engine
@@ -66,20 +68,23 @@ class MergeSpec:
 
     @property
     def picks_rows(self) -> bool:
-        """Whether each merged row is one of the rows that came in."""
+        """Whether each merged row is one of the given rows."""
         return self.engine in ("deduplicate", "first-row")
 
     @property
     def takes_last(self) -> bool:
-        """Whether that is always the newest of a key, whatever kind it is of."""
+        """Whether the merged row is always the newest of its key, of whatever kind."""
         return self.engine == "deduplicate" and not self.ignore_delete
 
     def group_of(self, column: str) -> Group | None:
-        """The sequence group that a column belongs to, as one of its columns or of its sequence."""
+        """Return the sequence group of a column, whether it is one of its columns or of its sequence."""
         return next((group for group in self.groups if column in group.columns or column in group.sequence), None)
 
     def inputs(self, columns: Collection[str]) -> tuple[str, ...]:
-        """The columns that must be read to merge these: with the sequences of their groups, and of those that remove."""
+        """Return the columns to read in order to merge these.
+
+        They include the sequences of their groups, and of groups whose -D rows remove records.
+        """
         wanted = dict.fromkeys(columns)
         for group in self.groups:
             if group.removes or any(column in group.columns or column in group.sequence for column in columns):
@@ -88,7 +93,7 @@ class MergeSpec:
 
     @staticmethod
     def of(schema: TableSchema, *, where: str = "the table") -> MergeSpec:
-        """The spec of a primary-key table, or an error that says what to change."""
+        """Return the spec of a primary-key table, or raise an error that says what to change."""
         if not schema.primary_keys:
             raise OptionError(f"{where} has no primary key, so its rows are never merged; create it with one")
         reader = _Reader(schema, where)
@@ -153,20 +158,22 @@ class _Reader:
                 )
         if fields and engine == "first-row":
             raise OptionError(
-                f"{self.where} keeps the first row that comes ('merge-engine' is first-row), so a 'sequence.field' has "
-                "no meaning; leave it out"
+                f"{self.where} keeps the first row of a key ('merge-engine' is first-row), so 'sequence.field' has no "
+                "effect; leave it out"
             )
         if fields and not set(self.schema.partition_keys) <= set(self.schema.primary_keys):
             raise OptionError(
-                f"the primary key of {self.where} does not hold all partition columns, so a key may move to another "
-                "partition and 'sequence.field' cannot be honoured; leave it out, or add the partition columns to the key"
+                f"the primary key of {self.where} does not contain all partition columns, so a key may move to another "
+                "partition, where 'sequence.field' has no effect; leave it out, or add the columns to the key"
             )
         return fields
 
     def check_comparable(self, name: str, option: str) -> None:
         kind = self.schema.field(name).type
         if not isinstance(kind, Atomic):
-            raise OptionError(f"column {name!r} of {self.where} is {kind} and cannot be compared; {option!r} needs one")
+            raise OptionError(
+                f"column {name!r} of {self.where} is {kind} and cannot be compared, as {option!r} requires"
+            )
 
     # --------------------------------------------------------------------------------------------- aggregate functions
 
@@ -194,8 +201,8 @@ class _Reader:
         )
         if rule.ignores_retractions and self.options.aggregation_remove_on_delete:
             raise OptionError(
-                f"'aggregation.remove-record-on-delete' and 'fields.{column}.ignore-retract' of {self.where} contradict "
-                "each other; leave one of them out"
+                f"'aggregation.remove-record-on-delete' and 'fields.{column}.ignore-retract' of {self.where} "
+                "contradict each other; leave one of them out"
             )
         return rule
 
@@ -203,7 +210,7 @@ class _Reader:
         options = self.options.column(column)
         if not options.list_agg_delimiter and options.distinct:
             raise UnsupportedError(
-                f"column {column!r} of {self.where} is to be split into distinct parts, but its delimiter is empty; set "
+                f"column {column!r} of {self.where} has 'distinct' set, but its delimiter is empty; set "
                 f"'fields.{column}.list-agg-delimiter'"
             )
         return options.list_agg_delimiter
@@ -220,14 +227,14 @@ class _Reader:
         for part in inside:
             if part.name in sequence and not isinstance(part.type, Atomic):
                 raise OptionError(
-                    f"'fields.{column}.nested-sequence-field' of {self.where}: {part.name!r} is {part.type} and cannot be "
-                    "compared; use a field of a simple type"
+                    f"'fields.{column}.nested-sequence-field' of {self.where}: {part.name!r} is {part.type} and cannot "
+                    "be compared; use a field of a simple type"
                 )
         strategy = options.stored_name(ColumnOptions.nested_key_null_strategy)
         if not key and (sequence or strategy in self.schema.options):
             raise OptionError(
                 f"column {column!r} of {self.where} has no nested key, so its nested-sequence-field and "
-                f"nested-key-null-strategy have no meaning; set 'fields.{column}.nested-key', or leave them out"
+                f"nested-key-null-strategy have no effect; set 'fields.{column}.nested-key', or leave them out"
             )
         if options.count_limit != _NO_LIMIT:
             raise UnsupportedError(
@@ -289,7 +296,7 @@ class _Reader:
             yield Group(sequence, columns, removes=bool(removing.intersection(sequence)))
 
     def group_rules(self, groups: tuple[Group, ...]) -> Iterator[tuple[str, Rule]]:
-        """The aggregate functions inside groups; columns outside keep their last value that is not null anyway."""
+        """Return the aggregate functions inside groups; other columns keep their last value that is not null."""
         sequences = {name for group in groups for name in group.sequence}
         grouped = {name for group in groups for name in group.columns}
         for column in self.names:

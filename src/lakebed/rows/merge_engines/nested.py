@@ -1,10 +1,11 @@
-"""``collect``, ``merge_map`` and ``nested_update``: columns that hold many things, merged thing by thing.
+"""``collect``, ``merge_map`` and ``nested_update``: columns with many items, merged item by item.
 
-The arrays and maps of all steps are flattened into items, and the items of one key with the same identity (the element,
-the map key, the nested key) decide among themselves, by sorting. Items compare by value, nested and binary ones too.
+The arrays and maps of all steps are flattened into items. Items of one key with the same identity (the element, the
+map key, the nested key) are sorted to find the one that remains. Items are compared by value, including nested and
+binary ones.
 
-Order: Paimon goes through hash tables for distinct elements, maps and keyed rows, so the order of its results is chance;
-here an item stands where its identity was first added. A value that is the only one stays exactly as it was.
+Order: Paimon uses hash tables for distinct elements, maps and keyed rows, so the order of its results is arbitrary.
+Here an item is at the position where its identity was first added. A single value is not changed at all.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from lakebed.rows.merge_engines.order_codes import identity_codes, row_ranks
 
 @dataclass(frozen=True)
 class NestedKey:
-    """How rows inside an array are told apart, and which of two is newer."""
+    """How rows inside an array are identified, and which of two is newer."""
 
     fields: tuple[str, ...] = ()
     sequence: tuple[str, ...] = ()
@@ -32,7 +33,7 @@ class NestedKey:
 
 @dataclass(frozen=True)
 class _Items:
-    """The items of all steps: where they lie, the step they come with, its action and key."""
+    """The items of all steps: their position, and the step, action and key they belong to."""
 
     at: Ints
     step: Ints
@@ -93,7 +94,7 @@ class _Groups:
 def collected(
     history: History, column: pa.ChunkedArray, valid: Bools | None, *, distinct: bool, late_in_front: bool
 ) -> pa.Array:
-    """The arrays of a key as one array, or the set of their elements; taking back removes an element once."""
+    """Concatenate the arrays of a key, or return the set of their elements; a retraction removes an element once."""
     values, steps = one_array(column), history.steps(valid)
     items = _Items.of(steps, values)
     if late_in_front:
@@ -110,7 +111,7 @@ def collected(
 
 
 def _left_over(items: _Items, values: pa.Array) -> Ints:
-    """What is left when every element taken back removes the oldest equal one, if there is one by then."""
+    """Return the elements that remain when every retracted element removes the oldest equal one, if there is one."""
     groups = _Groups.of(items, identity_codes(values.values.take(pa.array(items.at))))
     adds = items.op[groups.order] != TAKE
     balance = np.cumsum(np.where(adds, 1, -1))
@@ -125,7 +126,7 @@ def _left_over(items: _Items, values: pa.Array) -> Ints:
 
 
 def merged_map(history: History, column: pa.ChunkedArray, valid: Bools | None) -> pa.Array:
-    """The maps of a key as one: a newer entry replaces, a late one only fills a gap, taking back removes the key."""
+    """Merge the maps of a key: newer entries replace, late ones only fill gaps, retractions remove the key."""
     values, steps = one_array(column), history.steps(valid)
     items = _Items.of(steps, values)
     groups = _Groups.of(items, identity_codes(values.keys.take(pa.array(items.at))))
@@ -137,7 +138,7 @@ def merged_map(history: History, column: pa.ChunkedArray, valid: Bools | None) -
 def nested_updated(
     history: History, column: pa.ChunkedArray, valid: Bools | None, *, nested: NestedKey, where: str
 ) -> pa.Array:
-    """Rows inside an array, by their nested key if there is one; null rows are left out."""
+    """Merge rows inside an array, by their nested key if there is one; null rows are skipped."""
     values, steps = one_array(column), history.steps(valid)
     untouched = _untouched(history, steps, valid)
     items = _Items.of(steps, values)
@@ -158,7 +159,7 @@ def nested_updated(
 
 
 def _untouched(history: History, steps: Steps, valid: Bools | None) -> Bools:
-    """Steps whose value nothing goes through again: a base or a late value, if no late null follows."""
+    """Return the steps whose value stays unchanged: a base or a late value, if no late null follows."""
     mask: Bools = (steps.ops == BASE) | (steps.ops == OLD)
     if valid is not None and history.has(OLD):
         mask &= steps.rows > history.keys.last_where((history.ops == OLD) & ~valid)[steps.keys]
@@ -166,7 +167,7 @@ def _untouched(history: History, steps: Steps, valid: Bools | None) -> Bools:
 
 
 def _keyed(rows: pa.Array, here: Bools, nested: NestedKey, where: str) -> Bools:
-    """Which rows take part by what the null strategy says of nulls in their key."""
+    """Return which rows take part, by the null strategy for nulls in their key."""
     if nested.nulls == "merge":
         return here
     complete = here.copy()
@@ -185,7 +186,10 @@ def _fields(rows: pa.Array, names: Sequence[str]) -> pa.Array:
 
 
 def _newest(items: _Items, groups: _Groups, since: Bools, ranks: Ints) -> _Items:
-    """The newest item of each identity, where it was first added: the highest rank, then the last that was not late."""
+    """Return the newest item of each identity, at the position of the first.
+
+    The newest has the highest rank, and of these it is the last one that was not late.
+    """
     standing = items.standing
     candidates = groups.order[(since & (items.op != TAKE))[groups.order]]
     group = np.empty(len(groups.order), np.int64)
@@ -198,9 +202,9 @@ def _newest(items: _Items, groups: _Groups, since: Bools, ranks: Ints) -> _Items
 
 
 def _rebuilt(values: pa.Array, steps: Steps, items: _Items, untouched: Bools) -> pa.Array:
-    """Arrays or maps of these items per key; null for keys that were never given any.
+    """Build the arrays or maps of these items per key; null for keys that never had any.
 
-    Where there is but one step and it is an untouched one, its value stays exactly as it was.
+    If a key has only one step and it is an untouched one, its value is not changed.
     """
     given = steps.key_has(steps.ops != TAKE)
     single = (steps.counts[steps.keys] == 1) & untouched

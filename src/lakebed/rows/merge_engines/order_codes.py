@@ -1,7 +1,7 @@
 """Numbers that stand for values: by order (to compare columns of any type) and by identity (to group nested values).
 
 Both work on whole arrays and follow Java: strings and bytes compare as unsigned bytes, NaN is the largest number and
-equal to itself, -0.0 is smaller than 0.0, null is the smallest of all and equal to null.
+equals itself, -0.0 is smaller than 0.0, null is the smallest value and equals null.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _INTEGERS_BY_WIDTH = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64
 
 
 def order_keys(array: pa.Array) -> Ints:
-    """An integer for each value, in the order of the values; whatever at nulls."""
+    """Return an integer for each value, in the order of the values; arbitrary at nulls."""
     kind = array.type
     if pa.types.is_floating(kind):
         return _float_order(array)
@@ -61,7 +61,7 @@ def _dense(numbers: Ints) -> Ints:
 
 
 def _paired(left: Ints, right: Ints) -> Ints:
-    """Dense ranks of pairs; (0, 0) stays 0 if it occurs at all, and everything else is above it."""
+    """Return dense ranks of pairs; (0, 0) stays 0 if it occurs, and everything else is above it."""
     pairs = left * (right.max(initial=0) + 1) + right
     ranks = _dense(pairs)
     return ranks if (pairs == 0).any() else ranks + 1
@@ -100,11 +100,11 @@ def _map_codes(array: pa.Array) -> Ints:
 
 
 def _sequence_codes(offsets: Ints, items: Ints) -> Ints:
-    """Numbers for runs of items: one pass per position, as far as the longest run goes."""
+    """Return numbers for runs of items, in one pass per position of the longest run."""
     starts, lengths = offsets[:-1], np.diff(offsets)
     codes = np.zeros(len(lengths), np.int64)
     for position in range(int(lengths.max(initial=0))):
         longer: Bools = lengths > position
         codes[longer] = _paired(codes[longer], items[starts[longer] + position])
-    # Numbers of runs that ended earlier may be the same by chance: runs of different lengths are never equal.
+    # Numbers of runs that ended earlier may coincide: runs of different lengths are never equal.
     return _paired(codes, lengths)

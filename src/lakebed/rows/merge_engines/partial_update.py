@@ -1,12 +1,13 @@
-"""``partial-update``: what each row does to the columns of a partial update.
+"""``partial-update``: what each row does to the columns.
 
-Without sequence groups a row changes the columns where it is not null. A column of a group changes with its group: if the
-group's sequence in the row is not older than the one in place, the columns become those of the row, nulls included (or are
-aggregated, where they have a function); if it is older, only aggregates still take it in, as late. A row whose sequence
-is null altogether leaves the group alone. Retractions empty the group's columns, or take back from its aggregates.
+* Without sequence groups, a row changes the columns where it is not null.
+* A column of a sequence group changes with its group. If the sequence of the row is not older than the current one,
+  the columns become those of the row, including nulls (or are aggregated, if they have a function). If it is older,
+  only aggregates use the row, as a late value. A row whose whole sequence is null does not change the group.
+* Retractions set the columns of the group to null, or retract values from its aggregates.
 
-As in Paimon 2.0, a -D row that removes the record, and a retraction before any other row, leave their own values behind:
-rows that follow build on them. (Writers avoid surprises with deletes that carry nulls.)
+As in Paimon 2.0, a -D row that removes the record, and a retraction before any other row, leave their own values
+behind, and later rows build on them. (Writers avoid this with deletes that contain nulls.)
 """
 
 from __future__ import annotations
@@ -64,13 +65,13 @@ class PartialUpdate:
 
     @cached_property
     def shared(self) -> Bools:
-        """Rows whose key has others; a row that is alone stays as it is."""
+        """Rows whose key has other rows; a single row is not changed."""
         shares: Bools = (self.keys.lengths > 1)[self.keys.of_row]
         return shares
 
     @cached_property
     def opening(self) -> Bools:
-        """Rows that are alone, and retractions that come first: their values are what the rest builds on."""
+        """Single rows, and retractions that come first: later rows build on their values."""
         first = np.zeros(self.keys.rows, np.bool_)
         first[self.keys.starts] = True
         first &= self.retracts | ~self.shared
@@ -90,9 +91,9 @@ class PartialUpdate:
         while True:
             hits: Bools = deletes & ~base & np.logical_or.reduce([self.current(group, base) for group in groups])
             if len(groups) == 1:
-                # A removal leaves the group's own sequence as it is.
+                # A removal does not change the sequence of its own group.
                 return found | hits
-            # A removal sets the other groups back, which decides about later rows: only the first one is certain.
+            # A removal resets the other groups, which affects later rows: only the first one is certain.
             first = self.epochs(base).first_where(hits)
             if (first < 0).all():
                 return found
@@ -117,7 +118,7 @@ class PartialUpdate:
         }
 
     def current(self, group: Group, base: Bools) -> Bools:
-        """Rows whose sequence in this group is there and not older than the one in place."""
+        """Rows whose sequence in this group is not null and not older than the current one."""
         ranks, epoch = self.ranks[group], self.epochs(base).of_row
         above = epoch * (ranks.max(initial=0) + 1)
         newest = np.maximum.accumulate(ranks + above) - above
@@ -169,7 +170,7 @@ class PartialUpdate:
         return take_rows(values, picks.last_value(history))
 
     def _check_required(self, name: str, values: pa.ChunkedArray) -> None:
-        """Whole rows must have their NOT NULL columns; those that only move a group need not."""
+        """Check that whole rows have their NOT NULL columns; rows that only change a group need not have them."""
         whole = self.base if self.spec.groups else self.base | ~self.retracts
         valid = valid_mask(values)
         if valid is not None and (whole & self.shared & ~valid).any():
@@ -179,7 +180,7 @@ class PartialUpdate:
             )
 
     def merged_kinds(self) -> Kinds:
-        """+I, or -D if the record was removed by its last row or never inserted; a row that is alone keeps its kind."""
+        """Return +I, or -D if the last row removed the record or none inserted it; a single row keeps its kind."""
         if not self.retracts.any():
             return np.where(self.keys.lengths > 1, INSERT, self.kinds[self.keys.last]).astype(np.int8)
         gone = self.removing[self.keys.last] | ~self.keys.any_where(~self.retracts)

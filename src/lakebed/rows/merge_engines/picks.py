@@ -1,6 +1,6 @@
-"""Columns whose merged value is one of the values that came in: last, first, largest and smallest.
+"""Columns whose merged value is one of the given values: last, first, largest and smallest.
 
-Each function answers with a row per key, -1 for null. ``valid`` says which values are not null (None: all).
+Each function returns a row per key, -1 for null. ``valid`` says which values are not null (None: all).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Pick: TypeAlias = Callable[[History, Bools | None], Ints]
 
 
 def last_value(history: History) -> Ints:
-    """The newest value, null included; null after it was taken back."""
+    """The newest value, null included; null after it was retracted."""
     if history.plain:
         rows = history.keys.last
     else:
@@ -28,7 +28,7 @@ def last_value(history: History) -> Ints:
 
 
 def last_non_null_value(history: History, valid: Bools | None) -> Ints:
-    """The newest value that is not null; null after any value was taken back."""
+    """The newest value that is not null; null after any value was retracted."""
     if history.plain:
         return history.keys.last if valid is None else history.keys.last_where(valid)
     present = np.ones(history.keys.rows, np.bool_) if valid is None else valid
@@ -37,13 +37,13 @@ def last_non_null_value(history: History, valid: Bools | None) -> Ints:
     rows = _unless(decided, (history.ops == TAKE) | ~present)
     if not history.has(OLD):
         return rows
-    # A late value fills a gap, and only the first one that finds it.
+    # Only the first late value that finds a gap fills it.
     late = (history.ops == OLD) & present & (np.arange(history.keys.rows) > decided[history.keys.of_row])
     return np.where(rows < 0, history.keys.first_where(late), rows)
 
 
 def first_value(history: History) -> Ints:
-    """The oldest value, null included. A value that comes too late is older than all before it, so it replaces them."""
+    """The oldest value, null included. A late value is older than all before it, so it replaces them."""
     if history.plain:
         return history.keys.starts
     acts = (history.ops == ADD) | (history.ops == OLD)
@@ -65,7 +65,7 @@ def first_non_null_value(history: History, valid: Bools | None) -> Ints:
 
 
 def _first_non_null_in_passes(history: History, present: Bools) -> Ints:
-    """With late values every row depends on the one before: a late null replaces what is there, as it does in Paimon."""
+    """Find the first values one row after the other: a late null replaces the current value, as in Paimon."""
     keys = history.keys
     rows = np.full(len(keys), NOWHERE, np.int64)
     settled = np.zeros(len(keys), np.bool_)
@@ -83,7 +83,7 @@ def _first_non_null_in_passes(history: History, present: Bools) -> Ints:
 
 
 def _unless(rows: Ints, nulls: Bools) -> Ints:
-    """The rows, or -1 where there is none or the mask holds at it."""
+    """Return the rows, or -1 where there is none or the mask is true."""
     return np.where((rows < 0) | nulls[rows], NOWHERE, rows)
 
 

@@ -52,18 +52,18 @@ class _SparkBinder(Binder):
 
 
 def parse_where(text: str, fields: Sequence[Field]) -> Node:
-    """The condition that a text means for a table with these columns."""
+    """Parse a condition on a table with these columns."""
     if not isinstance(text, str):
-        raise ExpressionError(f'a condition is a SQL text, like "id > 5", not {text!r}')
+        raise ExpressionError(f'a condition must be a SQL text, like "id > 5", not {text!r}')
     scope = Scope(text, tuple(fields), dt.datetime.now(dt.UTC))
     syntax = parse(text)
     if isinstance(syntax, exp.Null):
-        raise ExpressionError("NULL is not a condition; to take no row, write FALSE")
+        raise ExpressionError("NULL is not a condition; to select no row, write FALSE")
     return _without_unknown(_SparkBinder(scope).condition(syntax))
 
 
 def _without_unknown(node: Node) -> Node:
-    """A row is taken where the condition is true: at the top, unknown is as good as false."""
+    """Replace unknown by false at the top: a row is taken only if the condition is true."""
     match node:
         case And(children):
             return conjunction(map(_without_unknown, children))

@@ -1,7 +1,8 @@
-"""What the rules of binding share: a scope, values with types, and the :class:`Binder` that applies the rules.
+"""What the binding rules share: a scope, typed values, and the :class:`Binder` that applies the rules.
 
-A binder knows no rule itself: ``conditions``, ``operators`` and ``functions`` hold them, and the package puts them
-together. Here is what they are made of: values in a common type, casts, constants, and errors that show the place.
+A binder has no rules of its own. ``conditions``, ``operators`` and ``functions`` define them, and the package
+combines them. This module contains what they use: values in a common type, casts, constants, and errors that show the
+position.
 """
 
 from __future__ import annotations
@@ -65,10 +66,10 @@ class Scope:
 
 
 class Binder:
-    """Gives syntax its meaning in a scope: as a condition (a node) or as a value (a typed Arrow expression).
+    """Translates syntax in a scope to a condition (a node) or to a value (a typed Arrow expression).
 
-    The rules, one for each class of syntax, are those of the subclass: each is a function, and the arguments of the
-    syntax that it looks at.
+    The rules of the subclass, one for each class of syntax, are functions, each with the arguments of the syntax that
+    it reads.
     """
 
     conditions: ClassVar[Conditions]
@@ -78,7 +79,7 @@ class Binder:
         self.scope = scope
 
     def condition(self, syntax: exp.Expr) -> Node:
-        """What a boolean expression means, with every NOT pushed down."""
+        """Translate a boolean expression to a condition, with every NOT pushed down."""
         rule = self.conditions.get(type(syntax))
         if rule is not None:
             self.check_arguments(syntax, rule[1])
@@ -95,7 +96,7 @@ class Binder:
         return self.opaque(syntax, value)
 
     def value(self, syntax: exp.Expr) -> Value:
-        """What any expression means."""
+        """Translate an expression to a value."""
         if type(syntax) in self.conditions and not isinstance(syntax, exp.Paren):
             node = self.condition(syntax)
             expression, names = to_arrow_expression(node), predicate.columns(node)
@@ -108,7 +109,7 @@ class Binder:
         return rule[0](self, syntax)
 
     def made(self, expression: pc.Expression, syntax: exp.Expr, *parts: Value) -> Value:
-        """A value made of others: its type is Arrow's, and it is computed here and now if no column is read."""
+        """Return a value made of others. Arrow decides its type, and it is computed now if it reads no column."""
         names = frozenset[str]().union(*(part.columns for part in parts))
         rows = self.scope.no_rows() if names else _ONE_ROW
         try:
@@ -116,7 +117,7 @@ class Binder:
             return Value(found.type, expression, names) if names else constant_value(found[0])
         except pa.ArrowNotImplementedError:
             kinds = " and ".join(type_name(part.type) for part in parts)
-            self.fail(f"{sql(syntax)} does not go with {kinds}", syntax)
+            self.fail(f"{sql(syntax)} is not defined for {kinds}", syntax)
 
     def node(self, expression: pc.Expression, syntax: exp.Expr, *parts: Value) -> Node:
         value = self.made(expression, syntax, *parts)
@@ -181,7 +182,7 @@ class Binder:
         return int(value.constant.as_py())
 
     def check_arguments(self, syntax: exp.Expr, known: str) -> None:
-        """Refuse syntax that sqlglot took in but nobody here looks at."""
+        """Raise for syntax that sqlglot accepts but no rule reads."""
         given = {name for name, value in syntax.args.items() if value and not name.startswith("_")}
         extra = given - set(known.split())
         if "query" in extra:

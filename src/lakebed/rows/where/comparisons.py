@@ -1,4 +1,4 @@
-"""A column against a constant, exactly: as leaves that hold values of the column's own type, which can prune."""
+"""Compare a column with a constant, exactly: as leaves with values of the column's own type, which can prune files."""
 
 from __future__ import annotations
 
@@ -105,7 +105,10 @@ def _least(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _compare_float(column: str, kind: pa.DataType, op: str, constant: pa.Scalar) -> Node:
-    """A FLOAT compares as DOUBLE with everything but a FLOAT, so a constant between two FLOATs moves to one of them."""
+    """Compare a FLOAT with a constant.
+
+    A FLOAT compares as DOUBLE except with a FLOAT, so a constant between two FLOATs moves to one of them.
+    """
     wanted = constant.as_py()
     with np.errstate(over="ignore"):
         near = np.float32(wanted)

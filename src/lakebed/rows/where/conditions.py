@@ -59,7 +59,7 @@ def _boolean(bind: Binder, syntax: exp.Expr) -> Node:  # noqa: ARG001
 
 
 def _comparison(bind: Binder, syntax: exp.Expr) -> Node:
-    if type(syntax.expression) in _OPERATORS:  # sqlglot and Spark bind a = b < c differently
+    if type(syntax.expression) in _OPERATORS:  # sqlglot and Spark parse a = b < c differently
         bind.fail(f"put parentheses around one of the comparisons in {sql(syntax)}", syntax)
     return compare(bind, bind.value(syntax.this), _OPERATORS[type(syntax)], bind.value(syntax.expression), syntax)
 

@@ -20,7 +20,7 @@ def holds(condition: pc.Expression) -> pc.Expression:
 
 
 def round_half_up(value: pc.Expression, digits: int = 0) -> pc.Expression:
-    """Rounded as SQL does, away from zero where two are equally near."""
+    """Round as SQL does: halves away from zero."""
     return pc.round(value, ndigits=digits, round_mode="half_towards_infinity")
 
 
@@ -44,7 +44,7 @@ def compare_expressions(op: str, left: pc.Expression, right: pc.Expression, kind
 
 
 def cast_expression(value: pc.Expression, source: pa.DataType, kind: pa.DataType) -> pc.Expression | None:
-    """A cast as Spark's ANSI mode does it, where Arrow can do the same or fails loudly; None where it cannot."""
+    """Cast as in Spark's ANSI mode, if Arrow does the same or raises; None if it cannot."""
     if source == kind:
         return value
     if pa.types.is_null(source):
@@ -67,7 +67,7 @@ def cast_expression(value: pc.Expression, source: pa.DataType, kind: pa.DataType
 
 def _cast_string(value: pc.Expression, kind: pa.DataType) -> pc.Expression | None:
     trimmed = pc.utf8_trim_whitespace(value)
-    if pa.types.is_integer(kind):  # Arrow reads no sign of plus, and hexadecimal numbers, which Spark refuses
+    if pa.types.is_integer(kind):  # Arrow refuses a plus sign, and accepts hexadecimal numbers, unlike Spark
         plain = pc.replace_substring_regex(trimmed, pattern=r"^\+", replacement="")
         return pc.replace_substring_regex(plain, pattern="[xX]", replacement="?").cast(kind)
     if pa.types.is_timestamp(kind):
@@ -81,7 +81,7 @@ def _cast_string(value: pc.Expression, kind: pa.DataType) -> pc.Expression | Non
 def _cast_number(value: pc.Expression, source: pa.DataType, kind: pa.DataType) -> pc.Expression | None:
     if pa.types.is_decimal(source):
         if pa.types.is_floating(kind):
-            return value.cast(pa.string()).cast(kind)  # Arrow's own cast is off by one digit now and then
+            return value.cast(pa.string()).cast(kind)  # Arrow's own cast is sometimes off by one digit
         wide = value.cast(decimal(source.precision + 1, source.scale))
         if pa.types.is_integer(kind):
             return pc.trunc(wide).cast(kind)

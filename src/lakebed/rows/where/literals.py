@@ -1,4 +1,4 @@
-"""Literals: what Spark's ANSI mode reads in the text of a number, and in a string where another type is wanted."""
+"""Literals: the value of a number, and of a string where another type is wanted, as in Spark's ANSI mode."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BOOLEANS: Final = dict.fromkeys(("t", "true", "y", "yes", "1"), True) | dict.fr
 
 
 class CannotCastError(Exception):
-    """A value that Spark's ANSI mode would not cast."""
+    """A value that Spark's ANSI mode does not cast."""
 
 
 def read_number(text: str) -> pa.Scalar:
@@ -110,7 +110,8 @@ def _read_moment(text: str) -> tuple[int, int, int]:
         raise CannotCastError
     hour, minute, second = (int(part or 0) for part in clock.groups()[:3])
     try:
-        moment = dt.datetime(int(match[1]), int(match[2] or 1), int(match[3] or 1), hour, minute, second)  # noqa: DTZ001
+        year, month, day = int(match[1]), int(match[2] or 1), int(match[3] or 1)
+        moment = dt.datetime(year, month, day, hour, minute, second)  # noqa: DTZ001
         offset = _zone(clock[5]).utcoffset(moment) or dt.timedelta()
     except (ValueError, OverflowError, zoneinfo.ZoneInfoNotFoundError):
         raise CannotCastError from None

@@ -1,4 +1,4 @@
-"""The rules for syntax that is a value and no function: literals, columns, arithmetic, casts and choices."""
+"""The rules for values other than functions: literals, columns, arithmetic, casts and choices."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _explicit_cast(bind: Binder, syntax: exp.Expr) -> Value:
         params = [int(param.name) for param in target.expressions] or [10]
         precision, scale = (*params, 0)[:2]
         if not (1 <= precision <= 38 and 0 <= scale <= precision):
-            bind.fail(f"DECIMAL({precision}, {scale}) is no type: a decimal has up to 38 digits", syntax)
+            bind.fail(f"DECIMAL({precision}, {scale}) is not a type: a decimal has up to 38 digits", syntax)
         kind = pa.decimal128(precision, scale)
     elif target.this in NAMED_TYPES:
         kind = NAMED_TYPES[target.this]

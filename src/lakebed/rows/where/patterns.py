@@ -1,4 +1,4 @@
-"""Patterns: LIKE in the one escape that nodes know, and regular expressions of Java as those of RE2."""
+"""Patterns: LIKE with the one escape character that nodes know, and Java's regular expressions translated to RE2."""
 
 from __future__ import annotations
 

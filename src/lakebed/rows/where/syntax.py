@@ -63,7 +63,7 @@ def _caret(text: str, line: int, column: int) -> str:
 
 
 def _tokens(text: str) -> list[Token]:
-    """The tokens of sqlglot, but strings and numbers read as Spark 4 does.
+    """Return sqlglot's tokens, with strings and numbers read as in Spark 4.
 
     sqlglot keeps other escapes, splits ``'it''s'`` in two, and turns ``1.5BD`` into a cast.
     """
@@ -72,10 +72,10 @@ def _tokens(text: str) -> list[Token]:
         before = tokens[-1] if tokens else None
         written = text[token.start : token.end + 1]
         if before is not None and token.start == before.start:
-            continue  # the cast that stands for a suffix
+            continue  # the cast that represents a suffix
         if token.token_type == TokenType.HEX_STRING and written[0] == "0":
             raise ExpressionError(
-                f"{written} is no number in Spark SQL; bytes are written X'1F'" + caret_at(text, token.start)
+                f"{written} is not a number in Spark SQL; bytes are written X'1F'" + caret_at(text, token.start)
             )
         if token.token_type == TokenType.NUMBER:
             tokens.append(_with_text(token, written))

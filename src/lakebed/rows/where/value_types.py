@@ -1,4 +1,4 @@
-"""The types of SQL values, as Arrow types: their names, and in which type Spark's ANSI mode compares two of them."""
+"""The types of SQL values as Arrow types: their names, and the type in which Spark's ANSI mode compares two of them."""
 
 from __future__ import annotations
 
