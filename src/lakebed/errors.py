@@ -1,6 +1,6 @@
-"""Everything Lakebed raises on purpose, as one small tree.
+"""The errors that Lakebed raises: one small tree below :class:`LakebedError`.
 
-Catch :class:`LakebedError` for all of it. Each message says what was wrong, where, and what to do:
+Each message says what is wrong, where, and what to do:
 
 >>> from lakebed.errors import OptionError, unknown_name
 >>> raise OptionError(unknown_name("option", "bukcet", ["bucket", "bucket-key"]))
@@ -16,55 +16,55 @@ from collections.abc import Iterable
 
 
 class LakebedError(Exception):
-    """Root of all errors that Lakebed raises on purpose."""
+    """Base class of all errors that Lakebed raises."""
 
 
 class NotFoundError(LakebedError):
-    """A database, table, branch, snapshot, tag, schema or file that was asked for is not there."""
+    """A database, table, branch, snapshot, tag, schema or file does not exist."""
 
 
 class AlreadyExistsError(LakebedError):
-    """Something with this name is already there."""
+    """Something with this name already exists."""
 
 
 class SchemaError(LakebedError):
-    """A schema, a column or a change of schema is not possible as it stands."""
+    """A schema, a column or a change of a schema is not valid."""
 
 
 class DataError(LakebedError):
-    """Rows that do not fit the table: missing or extra columns, wrong types, nulls where none may be."""
+    """Rows do not match the table: missing or extra columns, wrong types, nulls in a NOT NULL column."""
 
 
 class OptionError(LakebedError):
-    """A table option is unknown, has a bad value, or asks for what Lakebed does not support."""
+    """A table option or an argument is unknown, has an invalid value, or requests something unsupported."""
 
 
 class UnsupportedError(LakebedError):
-    """A feature of the table, file or statement that Lakebed does not support; nothing was guessed."""
+    """Lakebed does not support a feature of the table, file or statement."""
 
 
 class ExpressionError(LakebedError):
-    """A SQL expression that cannot be parsed, or names unknown columns or functions."""
+    """A SQL expression cannot be parsed, or names unknown columns or functions."""
 
 
 class CorruptError(LakebedError):
-    """A file of the table cannot be decoded, is truncated, or contradicts another; the message names it."""
+    """A file of the table cannot be decoded, is truncated, or contradicts another file; the message names the file."""
 
 
 class CommitConflictError(LakebedError):
-    """Another commit changed what this one builds on; nothing was committed."""
+    """Another commit changed the files or the schema that this commit depends on; nothing was committed."""
 
 
 class CommitOutcomeUnknownError(LakebedError):
-    """The commit may or may not have become visible; nothing was deleted. Look at the latest snapshots."""
+    """It is unknown whether the commit succeeded. Its files were not deleted; check the latest snapshots."""
 
 
 class StorageError(LakebedError):
-    """The storage refused: no permission, no space, or a failing disk."""
+    """The storage returned an error, such as no permission, no space or a failing disk."""
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], *, where: str = "") -> str:
-    """A sentence for a name nobody knows, with the nearest known names.
+    """Returns the message for an unknown name, with the most similar known name or a list of known names.
 
     >>> unknown_name("column", "nmae", ["id", "name"], where="table db.t")
     "unknown column 'nmae' in table db.t; did you mean 'name'?"

@@ -1,4 +1,4 @@
-"""Where bytes live. One small interface; local disk for now, object stores behind the same calls later."""
+"""Storages of table files: one small interface (``base``) and its implementations (``local``)."""
 
 from lakebed.storage.base import FileInfo, Storage
 from lakebed.storage.local import LocalStorage, explained

@@ -1,14 +1,14 @@
-"""What a table needs of a storage, and nothing more.
+"""The interface of a storage: the file operations that tables need.
 
-Paths are plain strings with ``/`` between names. Four ways to write, each with its own promise:
+Paths are strings with ``/`` between names. There are four ways to write a file, each with its own guarantee:
 
-* ``write`` - a file with a name nobody else uses (manifests, lists); readers never look at it before it is complete.
-* ``create_exclusive`` - exactly one of many processes creates the name, readers see all of it or nothing
-  (snapshots, schemas).
-* ``replace`` - the name exists before and after, readers see the old or the new content (hints).
-* ``append`` - readers see the old content and some or all of what follows it (sidecars, which may be wrong).
+* ``write`` creates a file with a unique name (manifests, manifest lists). Readers open it only after it is complete.
+* ``create_exclusive`` creates a file if the name is free (snapshots, schemas). Exactly one of several processes
+  succeeds, and readers see the whole file or no file.
+* ``replace`` creates or replaces a file (hints). Readers see the old or the new content.
+* ``append`` adds to the end of a file (sidecars). Readers may see a part of the new content.
 
-A missing file is :class:`lakebed.errors.NotFoundError`; whatever the storage refuses is
+A missing file raises :class:`lakebed.errors.NotFoundError`. Any other failure raises
 :class:`lakebed.errors.StorageError` with the path and the reason.
 """
 
@@ -23,7 +23,7 @@ import pyarrow.fs as pafs
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One name in a folder."""
+    """One file or folder in the listing of a folder."""
 
     name: str
     is_dir: bool
@@ -32,60 +32,64 @@ class FileInfo:
 
 
 class Storage(Protocol):
-    """The operations a table store is built from."""
+    """The operations of a storage; the module docstring describes the guarantees of writes."""
 
     def read(self, path: str) -> bytes:
-        """All bytes of a file."""
+        """Returns the content of a file."""
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """Up to ``length`` bytes from ``offset``; fewer only at the end of the file."""
+        """Returns ``length`` bytes from ``offset``, or fewer at the end of the file."""
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder is there."""
+        """Returns whether a file or folder exists."""
 
     def size(self, path: str) -> int:
-        """Bytes of a file."""
+        """Returns the size of a file in bytes."""
 
     def stamp(self, path: str) -> str | None:
-        """A text that another file under the same name would not have; ``None`` if there is none."""
+        """Returns a version token that changes when the file is replaced; ``None`` if the file does not exist."""
 
     def list(self, path: str, *, hidden: bool = False) -> list[FileInfo]:
-        """Names in a folder, hidden ones only if asked for; an absent folder has none."""
+        """Returns the files and folders in a folder; empty if the folder does not exist.
+
+        Names that start with a dot are left out unless ``hidden`` is set.
+        """
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file under a fresh name, with its folders."""
+        """Creates a file that does not exist yet, and its folders."""
 
     def create_exclusive(self, path: str, data: bytes, still: Callable[[], bool] | None = None) -> bool:
-        """Create a file if the name is free; ``False`` if it was taken. Atomic between processes.
+        """Creates a file if the name is free; returns ``False`` if it already exists. Atomic between processes.
 
-        ``still`` is asked when the content is ready beside the name, right before the name is taken: if it says no, the
-        file is not created. Whoever moves the folder away after that makes the create fail, so a file that belongs to a
-        table never appears in another one that got the table's name.
+        ``still`` is called after the content was written to a temporary file and right before the file gets its name. If
+        it returns ``False``, the file is not created. If another process renames the folder after that call, the create
+        fails too. So a commit to a dropped table never appears in a new table of the same name.
         """
 
     def replace(self, path: str, data: bytes, *, gap: bool = False) -> None:
-        """Put new content under a name, atomically; with ``gap`` there may be none for a moment, where that is cheaper."""
+        """Creates or replaces a file atomically. With ``gap`` the file may be missing for a moment, if that is cheaper."""
 
     def append(self, path: str, data: bytes) -> None:
-        """Add to the end of a file, making it and its folder, but no folder above that, if they are not there.
+        """Adds to the end of a file. Creates the file and its folder if needed, but no folder above that.
 
-        What several processes add at once may come in any order, but does not mix. A storage that cannot do this refuses.
+        Data that several processes append at the same time is stored in any order, but never interleaved. A storage
+        without such an operation raises an error.
         """
 
     def delete(self, path: str) -> None:
-        """Remove a file; an absent one is fine."""
+        """Deletes a file; does nothing if it does not exist."""
 
     def delete_tree(self, path: str) -> None:
-        """Remove a folder and everything below; an absent one is fine."""
+        """Deletes a folder with its content; does nothing if it does not exist."""
 
     def delete_empty_folder(self, path: str) -> bool:
-        """Remove a folder if it is empty; ``False`` if it holds something or is not there."""
+        """Deletes a folder if it is empty; returns ``False`` if it is not empty or does not exist."""
 
     def make_folder(self, path: str) -> None:
-        """Make a folder and those above it."""
+        """Creates a folder and its parents."""
 
     def rename_folder(self, source: str, target: str) -> None:
-        """Give a folder another name; the target must not exist."""
+        """Renames a folder; the target must not exist."""
 
     def arrow_filesystem(self) -> pafs.FileSystem:
-        """The pyarrow file system on which the same paths work, for Parquet."""
+        """Returns the pyarrow file system that opens the same paths, for Parquet."""

@@ -1,7 +1,8 @@
-"""Tables in a folder of the local disk.
+"""The storage of tables on the local disk.
 
-Exclusive creation is ``link`` of a finished hidden temporary: the kernel lets one process win, and readers see whole
-files only. A file system without hard links is refused, because check-then-rename loses commits.
+``create_exclusive`` writes a hidden temporary file and then calls ``link``. The kernel lets exactly one process succeed,
+and readers only see complete files. A file system without hard links is refused, because renaming after a check would
+lose commits.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lakebed.storage.base import FileInfo
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _HINTS = {
-    errno.ENOSPC: "no space left on the device; free some and try again",
+    errno.ENOSPC: "no space left on the device; free some space and try again",
     errno.EDQUOT: "the disk quota is used up; free some space and try again",
     errno.EROFS: "the file system is read-only; nothing was changed",
     errno.EACCES: "permission denied; check the folder's owner and mode",
@@ -31,7 +32,7 @@ _HINTS = {
 
 @contextlib.contextmanager
 def explained(action: str, path: str) -> Iterator[None]:
-    """Turn what the operating system says into our errors, with the path and what to do."""
+    """Converts errors of the operating system to errors of Lakebed, with the path and what to do."""
     try:
         yield
     except FileNotFoundError:
@@ -57,12 +58,12 @@ class LocalStorage:
         return os.path.lexists(path)
 
     def size(self, path: str) -> int:
-        with explained("look at", path):
+        with explained("stat", path):
             return Path(path).stat().st_size
 
     def stamp(self, path: str) -> str | None:
         try:
-            with explained("look at", path):
+            with explained("stat", path):
                 found = os.stat(path)  # noqa: PTH116 - a Path costs as much as the call
         except NotFoundError:
             return None
@@ -77,7 +78,7 @@ class LocalStorage:
                         continue
                     try:
                         stat = entry.stat()
-                    except FileNotFoundError:  # went away while we were listing
+                    except FileNotFoundError:  # deleted during the listing
                         continue
                     found.append(FileInfo(entry.name, entry.is_dir(), stat.st_size, stat.st_mtime_ns // 1_000_000))
         except NotFoundError:
@@ -89,7 +90,7 @@ class LocalStorage:
             _write_new(path, data)
 
     def create_exclusive(self, path: str, data: bytes, still: Callable[[], bool] | None = None) -> bool:
-        if os.path.lexists(path):  # saves a temporary; the link below decides
+        if os.path.lexists(path):  # saves a temporary file; the link below decides
             return False
         temporary = _temporary_of(path)
         with explained("create", path):
@@ -103,9 +104,9 @@ class LocalStorage:
             except FileNotFoundError:
                 if still is None:
                     raise
-                return False  # somebody took the folder away, and our temporary with it
+                return False  # another process renamed the folder, with the temporary file
             except OSError as error:
-                if error.errno in _NO_LINKS:  # the folder lets us write, or there would be no temporary
+                if error.errno in _NO_LINKS:  # not a missing permission: writing the temporary file succeeded
                     raise StorageError(
                         f"cannot create {path}: this file system has no hard links, which safe commits need; "
                         "put the warehouse on a local POSIX file system"
@@ -121,9 +122,8 @@ class LocalStorage:
         with explained("write", path):
             try:
                 _write_new(temporary, data)
-                if (
-                    gap
-                ):  # ext4 writes a file to disk at once when it is renamed over another, which may take milliseconds
+                if gap:
+                    # ext4 flushes a file that is renamed over another one, which may take milliseconds
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(path)  # noqa: PTH108 - as above
                 os.replace(temporary, path)  # noqa: PTH105 - as above
@@ -149,7 +149,7 @@ class LocalStorage:
 
     def delete_tree(self, path: str) -> None:
         while os.path.lexists(path):
-            # what others remove meanwhile ends rmtree early, so look again
+            # rmtree stops when another process deletes a file first, so repeat
             with contextlib.suppress(NotFoundError), explained("delete", path):
                 shutil.rmtree(path)
 
@@ -167,7 +167,7 @@ class LocalStorage:
         return True
 
     def make_folder(self, path: str) -> None:
-        with explained("make", path):
+        with explained("create", path):
             Path(path).mkdir(parents=True, exist_ok=True)
 
     def rename_folder(self, source: str, target: str) -> None:
@@ -186,7 +186,7 @@ def _temporary_of(path: str) -> str:
 
 
 def _write_new(path: str, data: bytes) -> None:
-    """Write a file that must not exist, making folders on the way; leaves nothing behind on failure."""
+    """Creates a file that must not exist, and its folders. Deletes the file again if writing fails."""
     try:
         file = open(path, "xb")  # noqa: PTH123, SIM115 - closed below
     except FileNotFoundError:

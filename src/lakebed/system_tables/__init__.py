@@ -1,6 +1,7 @@
-"""System tables: ``db.t$snapshots`` and the like, with Paimon's columns.
+"""System tables, such as ``db.t$snapshots``, with Paimon's columns.
 
-Each is a function from a table's store to an Arrow table, made when it is read. ``SYSTEM_TABLES`` lists them.
+Each system table is a function that takes a table's store and returns an Arrow table. It runs when the system table is
+read. ``SYSTEM_TABLES`` lists them.
 """
 
 from __future__ import annotations
@@ -70,18 +71,18 @@ VERSIONED: Final = frozenset(
         "ro",
     }
 )
-"""Those that tell of one version of the table, the latest unless another is asked for."""
+"""The system tables that describe one version of the table, by default the latest one."""
 
 
 CHANGES: Final[Mapping[str, Callable[[TableStore, Interval | None], pa.Table]]] = {
     "audit_log": audit_log,
     "binlog": binlog,
 }
-"""Those that also tell what changed between two versions."""
+"""The system tables that can also return the changes between two versions."""
 
 
 class SystemTable:
-    """A read-only table about a table."""
+    """A read-only table with the metadata of another table."""
 
     def __init__(self, store: TableStore, kind: str) -> None:
         if kind not in SYSTEM_TABLES:
@@ -111,11 +112,11 @@ class SystemTable:
         until: Any = None,
         mode: str = "auto",
     ) -> SystemScan:
-        """Describe a read; nothing is read until the scan is asked for rows.
+        """Returns a scan, which reads nothing until its rows are requested.
 
-        Tables about the files and rows of a version (``VERSIONED``) can be read as of an earlier one: ``version`` is a
+        Tables that describe one version (``VERSIONED``) can be read as of an earlier version: ``version`` is a
         snapshot id or a tag, ``timestamp`` epoch milliseconds, a datetime or ISO text. ``since``, ``until`` and ``mode`` are
-        for ``$audit_log`` and ``$binlog``, which then show what changed, as in :meth:`lakebed.Table.scan`.
+        for ``$audit_log`` and ``$binlog``, which then return changes, as in :meth:`lakebed.Table.scan`.
         """
         asked = version is not None or timestamp is not None or tag is not None
         interval = self._interval(since, until, mode, asked=asked)
@@ -123,8 +124,8 @@ class SystemTable:
             return SystemScan(self._store, self._kind, columns, where, interval)
         if asked and self._kind not in VERSIONED:
             raise UnsupportedError(
-                f"{self.name} tells of the whole history, so it has no versions; read it without one. "
-                f"Versions have ${', $'.join(sorted(VERSIONED))}"
+                f"{self.name} describes the whole history, so it has no versions; read it without one. "
+                f"These system tables have versions: ${', $'.join(sorted(VERSIONED))}"
             )
         if not asked and self._kind in VERSIONED:
             version, timestamp, tag = version_of_options(self._store.schema().options)
@@ -134,12 +135,12 @@ class SystemTable:
         return SystemScan(pinned(self._store, snapshot), self._kind, columns, where)
 
     def _interval(self, since: Any, until: Any, mode: str, *, asked: bool) -> Interval | None:
-        """The interval that a read asks for, else the one of the table's options."""
+        """Returns the interval that the arguments name, otherwise the one that the table's options name."""
         if since is None and until is None:
             return None if asked or self._kind not in CHANGES else self._interval_of_options()
         if self._kind not in CHANGES:
             raise UnsupportedError(
-                f"{self.name} does not tell changes; read ${' or $'.join(CHANGES)} with since= and until="
+                f"{self.name} does not contain changes; read ${' or $'.join(CHANGES)} with since= and until="
             )
         if asked:
             raise OptionError("give either a version or since= and until=")
@@ -167,7 +168,7 @@ class SystemScan:
         self._interval = interval
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table."""
+        """Returns all rows as an Arrow table."""
         if self._interval is None:
             table = SYSTEM_TABLES[self._kind](self._store)
         else:
@@ -184,11 +185,11 @@ class SystemScan:
         return table
 
     def to_pandas(self) -> Any:
-        """All rows as a pandas frame (needs pandas)."""
+        """Returns all rows as a pandas DataFrame (needs pandas)."""
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        """All rows as a Polars frame (needs polars)."""
+        """Returns all rows as a Polars DataFrame (needs polars)."""
         import polars as pl  # noqa: PLC0415 - optional
 
         return pl.from_arrow(self.to_arrow())

@@ -1,4 +1,4 @@
-"""``$chain``: the partitions of a chain table and how each is read; and the partitions that main shows."""
+"""``$chain`` lists the partitions of a chain table and how each is read; ``$partitions`` includes its branches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lakebed.table_kinds import rules_of
 
 
 def chain(store: TableStore) -> pa.Table:
-    """``$chain``: per partition its kind, how a read puts it together, and what a full copy would take more."""
+    """``$chain``: for each partition its kind, what a read of it merges, and the bytes that a full copy would add."""
     fields = {
         "partition": pa.string(),
         "group": pa.string(),
@@ -45,10 +45,10 @@ def chain(store: TableStore) -> pa.Table:
 
 
 def partitions(store: TableStore) -> pa.Table:
-    """``$partitions``: rows, bytes and files by partition; main of a chain table lists those of its branches too.
+    """``$partitions``: rows, bytes and files by partition; main of a chain table also lists those of its branches.
 
-    A partition that several branches have is told of by the first of main, full partitions and changes. An earlier
-    version of main is told of alone.
+    A partition that several branches have is listed once, with the values of the first of these: main, the branch of full
+    partitions, the branch of changes. An earlier version of main lists its own partitions only.
     """
     own = branch_partitions(store)
     if isinstance(store, PinnedStore):

@@ -1,8 +1,8 @@
-"""``$audit_log`` and ``$binlog``: the rows of a table, or what changed in it, with the kind of each row.
+"""``$audit_log`` and ``$binlog``: the rows of a table, or its changes, with the kind of each row.
 
-As of one version both show its rows, deletes that no compaction dropped yet among them. Of an interval they show the changes
-in the order of the commits. ``$binlog`` has every column as an array: one value, or for an update the values before and after
-it; the two rows of an update then are one.
+Without an interval both return the rows of one version, including deletes that no compaction has dropped yet. For an
+interval they return the changes in the order of the commits. In ``$binlog`` every column is an array. It holds one value, or
+the values before and after an update, so that an update is one row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KIND = pa.field(KIND_TEXT_COLUMN, pa.string(), nullable=False)
 
 
 def audit_log(store: TableStore, interval: Interval | None = None) -> pa.Table:
-    """``$audit_log``: rows with their kinds, and if the table's options ask for them with their sequence numbers."""
+    """``$audit_log``: rows with their kinds, and their sequence numbers if the option for them is set."""
     schema = store.schema()
     rows = _rows(store, schema, interval)
     table = rows.select(schema.field_names)
@@ -37,7 +37,7 @@ def audit_log(store: TableStore, interval: Interval | None = None) -> pa.Table:
 
 
 def binlog(store: TableStore, interval: Interval | None = None) -> pa.Table:
-    """``$binlog``: rows with their kinds, columns as arrays; an update is one row with two values in each of them."""
+    """``$binlog``: rows with their kinds and columns as arrays; an update is one row with two values in each array."""
     schema = store.schema()
     rows = _rows(store, schema, interval)
     kinds = rows[KIND_COLUMN].to_numpy()
@@ -47,7 +47,7 @@ def binlog(store: TableStore, interval: Interval | None = None) -> pa.Table:
 
 
 def _rows(store: TableStore, schema: TableSchema, interval: Interval | None) -> pa.Table:
-    """Rows with sequence number, kind and the number of their commit."""
+    """Returns rows with their sequence number, kind and commit number."""
     if interval is not None:
         return IncrementalRead(store, schema, interval, schema.fields, None).with_kinds()
     latest = store.snapshots.latest()

@@ -1,4 +1,4 @@
-"""What a table is made of: manifests, files, partitions, buckets, index files."""
+"""System tables of files: manifests, data files, partitions, buckets and index files."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def manifests(store: TableStore) -> pa.Table:
 
 
 def live_files(store: TableStore) -> tuple[Snapshot | None, pa.Table]:
-    """The latest snapshot and its files."""
+    """Returns the latest snapshot and its data files."""
     latest = store.snapshots.latest()
     return latest, live_entries(store, latest)
 
 
 def partition_texts(store: TableStore, entries: pa.Table) -> pa.Array:
-    """The partition of each entry as Paimon shows it."""
+    """Returns the partition of each entry as Paimon prints it."""
     encoded = entries["partition"].combine_chunks().dictionary_encode()
     texts = pa.array(row_texts(encoded.dictionary, store.schema().partition_fields), pa.string())
     return texts.take(encoded.indices)
@@ -105,7 +105,7 @@ def _key_texts(encoded: pa.ChunkedArray, keys: Sequence[Field]) -> pa.Array:
 
 
 def _value_stats_texts(store: TableStore, entries: pa.Table) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Per file ``{column=value, ...}`` of null counts, minima and maxima over the current columns, by name."""
+    """Returns null counts, minima and maxima of each file as ``{column=value, ...}``, with columns in order of name."""
     schema = store.schema()
     texts: list[list[str]] = [[""] * len(entries) for _ in range(3)]
     for rows, view in stats_views(store, entries, schema, frozenset(schema.field_names)):
@@ -196,7 +196,7 @@ _KEY_RANGE_COLUMNS: Final = [
 
 
 def file_key_ranges(store: TableStore) -> pa.Table:
-    """``$file_key_ranges``: the part of ``$files`` that tells where keys lie."""
+    """``$file_key_ranges``: the columns of ``$files`` about key ranges."""
     return files(store).select(_KEY_RANGE_COLUMNS)
 
 

@@ -1,4 +1,4 @@
-"""What a table was and is set to be: snapshots, schemas, options, tags, branches, consumers, statistics, aggregates."""
+"""System tables of metadata: snapshots, schemas, options, tags, branches, consumers, statistics, aggregations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lakebed.system_tables.texts import MILLIS, make_table
 
 
 def snapshots(store: TableStore) -> pa.Table:
-    """``$snapshots``: every snapshot that still exists."""
+    """``$snapshots``: all snapshots that have not expired."""
     fields = {
         "snapshot_id": pa.int64(),
         "schema_id": pa.int64(),
@@ -50,7 +50,7 @@ def snapshots(store: TableStore) -> pa.Table:
 
 
 def schemas(store: TableStore) -> pa.Table:
-    """``$schemas``: every schema the table had."""
+    """``$schemas``: all schemas of the table."""
     fields = {
         "schema_id": pa.int64(),
         "fields": pa.string(),
@@ -80,13 +80,13 @@ def _json(value: object) -> str:
 
 
 def options(store: TableStore) -> pa.Table:
-    """``$options``: the options as they are stored."""
+    """``$options``: the stored options."""
     found = store.schema().options
     return make_table({"key": pa.string(), "value": pa.string()}, [{"key": k, "value": v} for k, v in found.items()])
 
 
 def tags(store: TableStore) -> pa.Table:
-    """``$tags``: the tags and what they hold."""
+    """``$tags``: the tags and their snapshots."""
     fields = {
         "tag_name": pa.string(),
         "snapshot_id": pa.int64(),
@@ -115,7 +115,7 @@ def tags(store: TableStore) -> pa.Table:
 
 
 def _tag_time(parts: Sequence[int] | None) -> dt.datetime | None:
-    """Java's array of year, month, day, hour, minute, second, nanosecond; trailing zeros may be left out."""
+    """Converts Java's array of year, month, day, hour, minute, second and nanosecond; it may omit trailing zeros."""
     if not parts:
         return None
     year, month, day, hour, minute, second, nanos = [*parts, 0, 0, 0, 0, 0][:7]
@@ -123,7 +123,7 @@ def _tag_time(parts: Sequence[int] | None) -> dt.datetime | None:
 
 
 def _iso_duration(seconds: float | None) -> str | None:
-    """Seconds as Java prints a duration: ``PT24H``, ``PT1M0.5S``."""
+    """Returns seconds as Java prints a duration: ``PT24H``, ``PT1M0.5S``."""
     if seconds is None:
         return None
     whole, left = divmod(Decimal(str(seconds)), 60)
@@ -145,13 +145,13 @@ def branches(store: TableStore) -> pa.Table:
 
 
 def consumers(store: TableStore) -> pa.Table:
-    """``$consumers``: the readers that noted how far they are."""
+    """``$consumers``: the consumers and the next snapshot that each reads."""
     rows = [{"consumer_id": name, "next_snapshot_id": number} for name, number in list_consumers(store).items()]
     return make_table({"consumer_id": pa.string(), "next_snapshot_id": pa.int64()}, rows)
 
 
 def statistics(store: TableStore) -> pa.Table:
-    """``$statistics``: what the last ANALYZE found, as far as the latest snapshot still refers to it; at most one row."""
+    """``$statistics``: the statistics of the last ANALYZE that the latest snapshot refers to; at most one row."""
     fields = {
         "snapshot_id": pa.int64(),
         "schema_id": pa.int64(),
@@ -175,7 +175,7 @@ def statistics(store: TableStore) -> pa.Table:
 
 
 def aggregation_fields(store: TableStore) -> pa.Table:
-    """``$aggregation_fields``: what is configured for each column."""
+    """``$aggregation_fields``: the options of each column."""
     schema = store.schema()
     rows = []
     for column in schema.fields:

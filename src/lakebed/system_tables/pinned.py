@@ -1,4 +1,4 @@
-"""A table as it was at one of its snapshots, for system tables about an earlier version."""
+"""A table store at one of its snapshots, for system tables of an earlier version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakebed.storage import Storage
 
 @dataclass(frozen=True)
 class PinnedStore(TableStore):
-    """A branch whose latest snapshot and schema are those of an earlier version."""
+    """A store whose latest snapshot and schema are those of an earlier version."""
 
     snapshot: Snapshot | None = field(default=None, kw_only=True)
 
@@ -39,5 +39,5 @@ class _PinnedSnapshots(Snapshots):
 
 
 def pinned(store: TableStore, snapshot: Snapshot | None) -> TableStore:
-    """The same branch at a snapshot."""
+    """Returns a store of the same branch at a snapshot."""
     return PinnedStore(store.storage, store.paths, store.name, store.overlay, store.cache, snapshot=snapshot)

@@ -1,4 +1,4 @@
-"""The rows of a table seen another way: what is compacted already."""
+"""``$ro``: the rows of a table that are fully compacted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lakebed.rows.files.file_reader import DeletedRows, FileReader
 
 
 def read_optimised(store: TableStore) -> pa.Table:
-    """``$ro``: what is in the highest level, read without any merge; all rows of an append table."""
+    """``$ro``: the rows in the highest level, which need no merge; all rows of an append table."""
     schema, entries, deleted = _current(store)
     if schema.primary_keys:
         top = compaction_options(TableOptions(schema.options)).max_level

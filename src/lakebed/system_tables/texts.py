@@ -1,4 +1,4 @@
-"""How system tables show values: times, rows and partitions as Paimon prints them."""
+"""Values in system tables as Paimon prints them: times, rows and partitions."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MILLIS: Final = pa.timestamp("ms")
 
 
 def make_table(fields: Mapping[str, pa.DataType], rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows as an Arrow table with exactly these columns."""
+    """Returns rows as an Arrow table with exactly these columns."""
     return pa.Table.from_pylist(list(rows), schema=pa.schema(list(fields.items())))
 
 
 def row_texts(encoded: pa.Array, fields: Sequence[Field], brackets: str = "{}") -> list[str]:
-    """Encoded rows as Paimon shows them: ``{2024-01-01, 1}``."""
+    """Returns encoded rows as Paimon prints them: ``{2024-01-01, 1}``."""
     if not fields:
         return [brackets] * len(encoded)
     columns = [

@@ -43,7 +43,7 @@ SELECT * FROM t TIMESTAMP AS OF 'x';
 SELECT * FROM t TIMESTAMP AS OF '1999-01-01';
 --! has no snapshot at or before
 SELECT * FROM `t$snapshots` VERSION AS OF 1;
---! tells of the whole history, so it has no versions; read it without one.
+--! describes the whole history, so it has no versions; read it without one.
 INSERT INTO nope VALUES (1);
 --! TABLE_OR_VIEW_NOT_FOUND
 INSERT INTO t VALUES (1);

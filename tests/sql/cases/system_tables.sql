@@ -65,7 +65,7 @@ SELECT * FROM `t$audit_log` VERSION AS OF 'one' ORDER BY id;
 --> +I | 1 | a | x
 --> +I | 2 | b | y
 SELECT * FROM `t$tags` VERSION AS OF 1;
---! tells of the whole history, so it has no versions; read it without one.
+--! describes the whole history, so it has no versions; read it without one.
 SELECT * FROM `t$files` VERSION AS OF 99;
 --! snapshot 99 of table t does not exist; snapshots 1 to 3 exist
 SELECT f.partition, s.commit_kind FROM `t$files` f CROSS JOIN `t$snapshots` s WHERE s.snapshot_id = 1 AND f.partition = '{z}';
