@@ -1,4 +1,4 @@
-"""Streams of chain tables, without Spark: what is there at first, merged or not, and the changes after it."""
+"""Streams of chain tables, without Spark: the current content, merged or not, and the changes after it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a chain table must be like, when it is made and when it is changed."""
+"""What the schema and options of a chain table must satisfy, when it is created and when it is altered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compaction of chains: what is built, of what, and what a result says."""
+"""Compaction of chains: what is built, from what, and what the result tells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain tables become chain tables and plain again; no data file is written for it."""
+"""Conversion of ordinary tables into chain tables and back, without writing data files."""
 
 from __future__ import annotations
 

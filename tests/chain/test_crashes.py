@@ -1,4 +1,4 @@
-"""Writers of chain tables that die at some step, or meet each other: every day is then as before, or as after."""
+"""Writers of chain tables that fail at any step, or run at the same time: every day shows the old or the new state."""
 
 from __future__ import annotations
 

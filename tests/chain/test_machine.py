@@ -30,7 +30,7 @@ Rows = dict[int, str]
 
 @dataclass
 class Full:
-    """A full partition; of what it was built, if it was."""
+    """A full partition, and what it was built from, if it was built."""
 
     rows: Rows
     anchor: int | None = None
@@ -47,7 +47,7 @@ class Chain:
     delta: dict[int, list[dict[int, str | None]]] = field(default_factory=dict)
 
     def is_stale(self, day: int) -> bool:
-        """What was built on an anchor is in use where no full partition is left to build on."""
+        """A stale build is still read if no full partition is left to rebuild it from."""
         full = self.full[day]
         return full.outdated and (full.anchor is None or any(one < day for one in self.full))
 
@@ -59,7 +59,7 @@ class Chain:
         return max((one for one in self.usable if one < day), default=None)
 
     def view(self, day: int) -> Rows:
-        """What a read of the day shows; a day of which there is nothing shows the one before."""
+        """What a read of the day shows; a gap day shows the day before it."""
         if day in self.usable:
             return self.full[day].rows
         anchor = self.anchor(day)
@@ -71,7 +71,7 @@ class Chain:
         return {key: value for key, value in rows.items() if value is not None}
 
     def needs(self, gone: set[int]) -> bool:
-        """Whether full partitions that go leave changes without an anchor that they had."""
+        """Whether dropping full partitions leaves changes without the anchor that they had."""
         left = self.usable - gone
         return any(
             day not in left and any(one < day for one in self.usable) and not any(one < day for one in left)
@@ -79,7 +79,7 @@ class Chain:
         )
 
     def mark(self, replaced_delta: int | None = None, replaced_full: int | None = None) -> None:
-        """What was overwritten makes stale what was built of it."""
+        """Partitions that were built from an overwritten partition become stale."""
         for day in sorted(self.full):
             full = self.full[day]
             if not full.built:
@@ -161,7 +161,7 @@ class ChainLife(RuleBasedStateMachine):
 
     @rule()
     def forget(self) -> None:
-        """Another process, that may have lost what was noted."""
+        """Continue as another process would, which may have lost the sidecar files."""
         for store in (self.days.chain.full, self.days.chain.delta):
             Path(sidecar_path(store)).unlink(missing_ok=True)
         forget_logs()

@@ -1,4 +1,4 @@
-"""Which full partitions are stale, as anyone sees it: from the log, from snapshots alone, after a rollback, at earlier times."""
+"""Which full partitions are stale: by the log, by snapshots alone, after a rollback, and at earlier times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verify says of a chain table as a whole; staleness is in test_lineage."""
+"""What verify reports about a chain table as a whole; ``test_staleness`` is about stale partitions."""
 
 from __future__ import annotations
 

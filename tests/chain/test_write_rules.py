@@ -295,7 +295,7 @@ def test_deletes_survive_many_small_writes(lake: Lake) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"deletion-vectors.enabled": True}])
 def test_a_full_partition_of_which_no_row_is_left_stays_an_anchor(lake: Lake, options: dict[str, Any]) -> None:
-    """If it went with a compaction, changes that are older than it would come back."""
+    """If a compaction dropped it, older changes would become visible again."""
     days = new_table(lake, **options)
     days.change(1, {9: "old"})
     days.load(2, {1: "a", 2: "b"})

@@ -27,7 +27,7 @@ from lakebed.table_rules.write_guard import WriteGuard
 
 
 class ChainColumns(NamedTuple):
-    """The partition columns of a chain table: those of the group, and those that make up the time of a partition."""
+    """The partition columns of a chain table: those of the group, and those that form the time of a partition."""
 
     group: tuple[str, ...]
     chain: tuple[str, ...]

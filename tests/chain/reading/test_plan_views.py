@@ -1,4 +1,4 @@
-"""Which partitions are read from where: cases by name, and any set of partitions against a model without clever lookups."""
+"""What each partition is read from: named cases, and random sets of partitions compared with a simple model."""
 
 from __future__ import annotations
 

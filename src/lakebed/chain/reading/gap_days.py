@@ -6,7 +6,7 @@ A gap day shows the state as of that day, carried over from the days before it
 A query names days one by one: ``dt = '20250726'``, ``dt IN (...) AND hour = 5``. The condition must fix each chain
 column to some values. A range or a query without a condition names no day, and neither does a list of more than a
 thousand values. The groups are the known ones that satisfy the condition. A named value that is not a time raises an
-error, because it is not known which day it stands for.
+error, because it does not name a day.
 """
 
 from __future__ import annotations
