@@ -24,8 +24,6 @@ import numpy as np
 import pyarrow as pa
 
 import lakebed
-from lakebed.rows.files.file_reader import data_file_paths
-from lakebed.spark.read.read_frame import to_spark
 from lakebed.spark.session import get_session
 
 SCHEMA = "id BIGINT, customer STRING, category STRING, price DOUBLE, score DOUBLE, day DATE"
@@ -75,7 +73,8 @@ def make_small(lake: lakebed.Lake) -> Any:
 
 
 def paths_of(scan: lakebed.Scan) -> list[str]:
-    return [path for part in scan.parts for path in data_file_paths(part.store, part.schema, part.result.entries)]
+    paths: list[str] = scan.plan().files["file_path"].to_pylist()
+    return paths
 
 
 def in_turns(calls: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, Any]:
@@ -112,7 +111,7 @@ def measure(rows: int, repeats: int, folder: str) -> dict[str, Any]:
     found["merged read"] = merged(spark, keyed, repeats)
     one = paths_of(small.scan())
     lookups = {
-        "lakebed": lambda: to_spark(spark, small.scan(where="id = 77").parts).collect(),
+        "lakebed": lambda: small.scan(where="id = 77").to_spark(spark).collect(),
         "spark": lambda: spark.read.parquet(*one).filter("id = 77").collect(),
     }
     found["small query"] = in_turns(lookups, 3 * repeats)
@@ -120,7 +119,7 @@ def measure(rows: int, repeats: int, folder: str) -> dict[str, Any]:
 
 
 def ours(spark: Any, table: Any, columns: Sequence[str]) -> Any:
-    return totals(to_spark(spark, table.scan().parts), columns)
+    return totals(table.scan().to_spark(spark), columns)
 
 
 def theirs(spark: Any, files: Sequence[str], columns: Sequence[str]) -> Any:
@@ -137,7 +136,7 @@ def merged(spark: Any, keyed: Any, repeats: int) -> dict[str, Any]:
         return spark.read.parquet(*files)
 
     calls = {
-        "lakebed": lambda: totals(to_spark(spark, keyed.scan(columns).parts), columns),
+        "lakebed": lambda: totals(keyed.scan(columns).to_spark(spark), columns),
         "raw scan": lambda: totals(raw(), columns),
         "max_by": lambda: totals(_grouped(raw(), latest), columns),
         "row_number": lambda: totals(raw().selectExpr("id", "price", window).filter("n = 1"), columns),

@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "lakebed"
 
 # The parts of the package, lowest first; "" is lakebed/__init__.py.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "version", "options"),
+    ("errors", "version", "deprecation", "options"),
     ("format",),
     ("storage",),
     ("metadata",),
@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("chain",),
     ("table_kinds",),
     ("spark",),
-    ("table_checks", "scan", "system_tables", "lake", "table", "chain_table", "maintenance", "history", "changes"),
+    ("table_checks", "scan", "system_tables", "lake", "table", "changes"),
     ("datasource",),
     ("sql",),
     ("",),
@@ -37,9 +37,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 # ``Lake.sql()`` and ``Lake.attach()`` hand a lake to the SQL catalog, which is typed on it. Nothing else reaches up.
 REACHES_UP = {("lakebed.lake", "lakebed.sql.attach"), ("lakebed.lake", "lakebed.sql.statements")}
-# ``table_kinds`` returns the rules of a table, which all others ask. ``chain_table`` holds the methods that only chain tables have,
+# ``table_kinds`` returns the rules of a table, which all others ask. ``table.chain_methods`` holds the methods that only chain tables have,
 # and the package itself exports their results. No other module outside of ``chain`` imports from it.
-KNOWS_CHAINS = {"lakebed", "lakebed.table_kinds", "lakebed.chain_table"}
+KNOWS_CHAINS = {"lakebed", "lakebed.table_kinds", "lakebed.table.chain_methods"}
 LAYER_OF = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 
 

@@ -16,6 +16,7 @@ import pytest
 import lakebed
 from lakebed import changes
 from lakebed.errors import ExpressionError, LakebedError, NotFoundError, OptionError
+from lakebed.format.human_text import size_text
 
 _COUNTER = iter(range(10**9))
 
@@ -238,7 +239,7 @@ def test_explain_tells_what_was_left_out(many: lakebed.Table) -> None:
         "  manifests by partition, bucket and level: 3 of 3 kept",
         "  files by partition: 3 of 6 kept",
         "  files by column statistics: 1 of 3 kept",
-        f"  to read: 1 files, {plan.byte_count:,} bytes, 5 rows at most",
+        f"  to read: 1 file, {size_text(plan.byte_count)}, 5 rows at most",
     ]
     assert scan.to_arrow()["s"].to_pylist() == ["s12", "s14", "s16", "s18"]
 
@@ -264,4 +265,4 @@ def test_planning_opens_no_data_file(many: lakebed.Table) -> None:
     for path in Path(many.path).rglob("*.parquet"):
         path.unlink()
     assert many.scan(where="v = 5 AND p = 'b'").plan().file_count == 1
-    assert "1 files" in many.scan(where="v = 5 AND p = 'b'").explain()
+    assert "to read: 1 file, " in many.scan(where="v = 5 AND p = 'b'").explain()

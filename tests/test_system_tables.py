@@ -283,7 +283,7 @@ def test_consumers_are_those_of_the_branch(lake: lakebed.Lake, table: lakebed.Ta
         {"consumer_id": "nightly", "next_snapshot_id": 2},
     ]
     assert rows_of(lake, "db.t$branch_b$consumers") == [{"consumer_id": "elsewhere", "next_snapshot_id": 7}]
-    table.delete_consumer("nightly")
+    table.drop_consumer("nightly")
     assert [row["consumer_id"] for row in rows_of(lake, "db.t$consumers")] == ["at the end"]
 
 

@@ -83,7 +83,7 @@ def test_ordinary_tables_allow_everything(tmp_path: Path) -> None:
 
 def test_ordinary_tables_read_one_branch(tmp_path: Path) -> None:
     scan = plain_table(tmp_path).scan()
-    assert len(scan.parts) == 1
+    assert len(scan._parts) == 1
     assert scan.metrics is None
     assert scan.plan().views == ()
     assert scan.explain().startswith("scan of db.t at snapshot 1\n")

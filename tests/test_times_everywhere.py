@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pyarrow as pa
@@ -27,7 +28,7 @@ def ago(days: float) -> int:
     return time.time_ns() // 1_000_000 - round(days * 24 * 3600 * 1000)
 
 
-FORMS: dict[str, Callable[[], object]] = {
+FORMS: dict[str, Callable[[], Any]] = {
     "milliseconds": lambda: ago(15),
     "text of milliseconds": lambda: str(ago(15)),
     "datetime": lambda: dt.datetime.fromtimestamp(ago(15) / 1000),
@@ -82,8 +83,8 @@ def test_python(table: lakebed.Table, form: str) -> None:
     given = FORMS[form]()
     assert table.scan(timestamp=given).snapshot == table.snapshot(2)
     assert table.rollback_to(timestamp=given, dry_run=True).target.id == 2
-    assert [one.id for one in table.history(since=given).snapshots] == [3]  # type: ignore[arg-type]
-    assert [one.id for one in table.history(until=given).snapshots] == [2, 1]  # type: ignore[arg-type]
+    assert [one.id for one in table.history(from_time=given).snapshots] == [3]
+    assert [one.id for one in table.history(to_time=given).snapshots] == [2, 1]
     assert list(table.expire_snapshots(older_than=given, retain_min=1, dry_run=True).snapshots) == [1]
 
 
@@ -127,7 +128,7 @@ def test_what_is_no_time_is_refused_everywhere(
         lambda: table.scan(timestamp=text),
         lambda: table.rollback_to(timestamp=text, dry_run=True),
         lambda: table.create_tag_since("x", text),
-        lambda: table.history(since=text),
+        lambda: table.history(from_time=text),
         lambda: table.expire_snapshots(older_than=text, dry_run=True),
         lambda: table.expire_tags(older_than=text, dry_run=True),
         lambda: table.remove_orphan_files(older_than=text, dry_run=True),
@@ -144,10 +145,10 @@ def test_what_is_no_time_is_refused_everywhere(
 
 
 def test_a_cursor_belongs_to_a_time_in_any_form(table: lakebed.Table) -> None:
-    """A page after one with ``since="15 d"`` goes on with it, although 15 days ago is a bit later by then."""
-    first = table.history(since="25 d", limit=1)
+    """A page after one with ``from_time="15 d"`` goes on with it, although 15 days ago is a bit later by then."""
+    first = table.history(from_time="25 d", limit=1)
     assert first.next_cursor is not None
     for same in ("25 d", "600 h", dt.timedelta(days=25)):
-        assert [one.id for one in table.history(since=same, limit=1, cursor=first.next_cursor).snapshots] == [2]
+        assert [one.id for one in table.history(from_time=same, limit=1, cursor=first.next_cursor).snapshots] == [2]
     with pytest.raises(OptionError):
-        table.history(since="26 d", limit=1, cursor=first.next_cursor)
+        table.history(from_time="26 d", limit=1, cursor=first.next_cursor)

@@ -1,6 +1,6 @@
-"""A read of a table, described first and run when asked: columns, rows, version.
+"""A read of a table: first described by columns, rows and version, then run by ``to_arrow`` and other methods.
 
-``plan`` and ``explain`` show what will be opened, and open no data file.
+``plan`` and ``explain`` show which files a read opens, and open no data file.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 
 from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown_name
 from lakebed.format import predicate as pred
+from lakebed.format.human_text import count_text, size_text
+from lakebed.format.printed import Printed
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import Field, field_to_arrow
@@ -36,13 +38,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a scan will open: the snapshot, the files, and what each step of planning kept.
+@dataclass(frozen=True, slots=True, repr=False)
+class Plan(Printed):
+    """The files that a scan reads, and how planning selected them.
 
-    ``version`` is the version as text. ``files`` has a row per data file: path, partition, bucket, level, rows and
-    bytes. In a chain table a file is listed once for each partition that it is read for, and ``views`` tells how each
-    partition is read.
+    Attributes:
+        table: The name of the table.
+        snapshot: The snapshot that is read.
+        columns: The names of the columns of the result.
+        where: The condition as text.
+        files: A row for each data file: path, partition, bucket, level, rows and bytes. A file of a chain table is listed
+            once for each partition that it is read for.
+        steps: How many files each step of planning kept.
+        interval: The changes that are read; ``None`` for a read of a version.
+        views: How each partition of a chain table is read.
+        version: The version as text.
     """
 
     table: str
@@ -57,15 +67,17 @@ class Plan:
 
     @property
     def file_count(self) -> int:
+        """The number of files to read."""
         return len(self.files)
 
     @property
     def byte_count(self) -> int:
+        """The size of the files to read."""
         return int(pc.sum(self.files["file_size_in_bytes"]).as_py() or 0)
 
     @property
     def record_count(self) -> int:
-        """Rows in the files left; the result has at most as many."""
+        """The number of rows in the files to read; the result has at most as many."""
         return int(pc.sum(self.files["record_count"]).as_py() or 0)
 
     def __str__(self) -> str:
@@ -76,14 +88,21 @@ class Plan:
             lines.append(f"  where: {self.where}")
         lines += [f"  {step}" for step in self.steps]
         lines += [f"  {line}" for line in cost_lines(self.views)]
-        lines.append(
-            f"  to read: {self.file_count} files, {self.byte_count:,} bytes, {self.record_count:,} rows at most"
-        )
+        files, rows = count_text(self.file_count, "file"), count_text(self.record_count, "row")
+        lines.append(f"  to read: {files}, {size_text(self.byte_count)}, {rows} at most")
         return "\n".join(lines)
 
 
 class Scan:
-    """One read of one version of a table, or of what changed between two. Make it with :meth:`lakebed.Table.scan`."""
+    """One read of a version of a table, or of the changes between two. Make one with :meth:`lakebed.Table.scan`.
+
+    Example:
+        >>> scan = orders.scan(["id"], where="day = '2025-01-31'")
+        >>> scan.to_arrow().to_pylist()
+        [{'id': 3}]
+        >>> scan.count()
+        1
+    """
 
     def __init__(
         self,
@@ -111,7 +130,7 @@ class Scan:
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """The snapshot that is read, ``None`` for a table without one."""
+        """The snapshot that is read; ``None`` for a table without snapshots."""
         return self._version.snapshot
 
     @property
@@ -125,8 +144,8 @@ class Scan:
         return pa.schema([field_to_arrow(column) for column in self._columns])
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        """What is read of which branch; mostly one part."""
+    def _parts(self) -> tuple[Part, ...]:
+        """What is read of each branch; for most tables one part."""
         return self._planned.parts
 
     @cached_property
@@ -143,43 +162,66 @@ class Scan:
         return self._planned.metrics
 
     def plan(self) -> Plan:
-        """What will be read, without reading it."""
-        files = pa.concat_tables([_files_of(part, self._planned.partition_column(part)) for part in self.parts])
+        """Returns the files that the scan reads, without reading them.
+
+        Example:
+            >>> plan = orders.scan(where="day = '2025-01-31'").plan()
+            >>> plan.file_count, plan.record_count
+            (1, 1)
+        """
+        files = pa.concat_tables([_files_of(part, self._planned.partition_column(part)) for part in self._parts])
         text = None if self._predicate is None else pred.to_text(self._predicate)
         names = tuple(column.name for column in self._columns)
-        steps = tuple(step for part in self.parts for step in part.result.steps)
+        steps = tuple(step for part in self._parts for step in part.result.steps)
         views, version = self._planned.costs(), str(self._version)
         return Plan(self._store.name, self.snapshot, names, text, files, steps, self._interval, views, version)
 
-    def partitions(self) -> pa.Array:
+    def _partitions(self) -> pa.Array:
         """The partitions that have files to read, as encoded rows."""
         return self._planned.partitions()
 
     def explain(self) -> str:
-        """The plan as text: what each step kept, and what is left to read."""
+        """Returns the plan as text: how many files each step of planning kept, and what is left to read.
+
+        Example:
+            >>> print(orders.scan(["id"], where="day = '2025-01-31'").explain())  # doctest: +ELLIPSIS
+            scan of shop.orders at snapshot 1
+              columns: id
+              where: day = '2025-01-31'
+            ...
+              to read: 1 file, ..., 1 row at most
+        """
         return str(self.plan())
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table."""
-        return pa.concat_tables([self._as_declared(part.to_arrow()) for part in self.parts])
+        """Returns all rows as an Arrow table.
+
+        Raises:
+            NotFoundError: A data file does not exist, because its snapshot expired while it was read.
+        """
+        return pa.concat_tables([self._as_declared(part.to_arrow()) for part in self._parts])
 
     def to_batches(self) -> pa.RecordBatchReader:
-        """The rows as a stream of Arrow batches, for results larger than memory."""
-        batches = (batch for part in self.parts for batch in part.batches())
-        if len(self.parts) > 1:
+        """Returns the rows as a stream of Arrow batches, for results larger than memory."""
+        batches = (batch for part in self._parts for batch in part.batches())
+        if len(self._parts) > 1:
             batches = (pa.RecordBatch.from_arrays(batch.columns, schema=self.schema) for batch in batches)
         return pa.RecordBatchReader.from_batches(self.schema, batches)
 
     def _as_declared(self, table: pa.Table) -> pa.Table:
-        """Branches may differ in what may be null; the table's own schema says what is promised."""
+        """Returns the rows under the schema of the table; branches may differ in which columns are nullable."""
         return table if table.schema == self.schema else pa.Table.from_arrays(table.columns, schema=self.schema)
 
     def to_pandas(self) -> pd.DataFrame:
-        """All rows as a pandas frame (needs pandas)."""
+        """Returns all rows as a pandas frame. Needs pandas."""
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
-        """All rows as a Polars frame (needs polars)."""
+        """Returns all rows as a Polars frame.
+
+        Raises:
+            UnsupportedError: Polars is not installed.
+        """
         try:
             import polars as pl  # noqa: PLC0415 - optional
         except ImportError:
@@ -187,25 +229,45 @@ class Scan:
         return cast("pl.DataFrame", pl.from_arrow(self.to_arrow()))
 
     def to_spark(self, spark: SparkSession | None = None) -> DataFrame:
-        """The rows as a Spark DataFrame (needs Spark), in the given session, the active one, or a new local one.
+        """Returns the rows as a Spark DataFrame.
 
-        Ask for columns and rows here rather than of the DataFrame: what has to be merged is then read in part only.
+        Select columns and rows in the scan rather than in the DataFrame: then fewer of the rows that have to be merged are
+        read.
+
+        Args:
+            spark: The session; by default the active one, else a new local one.
+
+        Raises:
+            UnsupportedError: Spark is not installed.
         """
         from lakebed.spark.read.read_frame import to_spark  # noqa: PLC0415 - Spark is optional
         from lakebed.spark.session import get_session  # noqa: PLC0415 - Spark is optional
 
-        return to_spark(get_session(spark), self.parts)
+        return to_spark(get_session(spark), self._parts)
 
     def count(self) -> int:
-        """The number of rows, from metadata as far as that is exact: files are read only where it is not."""
-        return sum(count(part.reader, part.result.entries) for part in self.parts)
+        """Returns the number of rows. It reads data files only where metadata does not tell the exact number."""
+        return sum(count(part.reader, part.result.entries) for part in self._parts)
 
     def min_max(self, column: str) -> tuple[Any, Any]:
-        """The least and the greatest value of a column, from metadata where that is exact; ``None`` if there is none."""
+        """Returns the least and the greatest value of a column, both ``None`` if there is no value.
+
+        It reads data files only where metadata does not tell the exact values.
+
+        Args:
+            column: The name of the column.
+
+        Raises:
+            NotFoundError: There is no such column.
+
+        Example:
+            >>> orders.scan().min_max("amount")
+            (10.0, 30.0)
+        """
         if column not in self._schema.field_names:
             where = f"table {self._store.name}"
             raise NotFoundError(unknown_name("column", column, self._schema.field_names, where=where))
-        least, greatest = min_max([(part.reader, part.result.entries) for part in self.parts], column)
+        least, greatest = min_max([(part.reader, part.result.entries) for part in self._parts], column)
         return least.as_py(), greatest.as_py()
 
 

@@ -8,8 +8,17 @@ from lakebed.buckets.dynamic import has_dynamic_buckets
 from lakebed.errors import OptionError, SchemaError, UnsupportedError, unknown_name
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import STRING_ROOTS, Atomic
-from lakebed.options import TableOptions, check_new, find
+from lakebed.metadata.store import TableStore
+from lakebed.options import TableOptions, check_existing, check_new, find
 from lakebed.rows.merge_engines.merge_rows import MergeSpec
+
+
+def checked_schema(store: TableStore, *, writing: bool) -> TableSchema:
+    """Returns the latest schema of a table, and raises if Lakebed cannot read the table, or cannot write it."""
+    schema = store.schema()
+    check_existing(schema.options, where=f"table {store.name}", writing=writing)
+    check_keyed(schema, f"table {store.name}")
+    return schema
 
 
 def check_keyed(schema: TableSchema, where: str) -> None:

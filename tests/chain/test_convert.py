@@ -64,7 +64,7 @@ def test_there_and_back(lake: lakebed.Lake) -> None:
     assert as_dict(table.scan(where="date = '20250801'").to_arrow()) == {1: "a", 2: "b"}
     for branch in ("delta", "snapshot"):
         table.drop_branch(branch)
-    table.delete_tag("before-chain-2")
+    table.drop_tag("before-chain-2")
     table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**53)
     table.remove_orphan_files(older_than=2**53, dry_run=False)
     assert table.scan().to_arrow().num_rows == 5
@@ -76,7 +76,7 @@ def test_there_and_back(lake: lakebed.Lake) -> None:
 def test_files_shared_with_main_outlive_its_snapshots(lake: lakebed.Lake) -> None:
     table = plain(lake)
     enable(table)
-    table.delete_tag("before-chain-2")
+    table.drop_tag("before-chain-2")
     table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**53)
     table.remove_orphan_files(older_than=2**53, dry_run=False)
     assert Days(lake, "db.t").view(1) == {1: "a", 2: "b"}

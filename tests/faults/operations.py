@@ -201,7 +201,7 @@ def _change(prepare: Callable[[Lake], None], run: Callable[[Table], Any], *betwe
 def _expire_all(table: Table) -> None:
     """Everything but the latest snapshot, whatever its age; consumers do not count here."""
     for consumer in table.consumers():
-        table.delete_consumer(consumer)
+        table.drop_consumer(consumer)
     table.expire_snapshots(retain_max=1, retain_min=1)
 
 
@@ -247,7 +247,7 @@ OPERATIONS: dict[str, Operation] = {
     "create a tag": _change(history_table, lambda t: t.create_tag("new", snapshot=3, time_retained="1 d")),
     "replace a tag": _change(history_table, lambda t: t.replace_tag("first", snapshot=3)),
     "rename a tag": _change(history_table, lambda t: t.rename_tag("first", "new")),
-    "delete a tag": _change(tagged_table, lambda t: t.delete_tag("first")),
+    "delete a tag": _change(tagged_table, lambda t: t.drop_tag("first")),
     "expire tags": _change(tagged_table, lambda t: t.expire_tags(older_than="2999-01-01")),
     "roll back": _change(history_table, lambda t: t.rollback_to(snapshot=1)),
     "roll back to a tag": _change(tagged_table, lambda t: t.rollback_to(tag="first"), "missing-snapshot"),
@@ -259,7 +259,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "repair": _change(littered_table, lambda t: t.verify(repair=True, dry_run=False), "bad-hint"),
     "reset a consumer": _change(history_table, lambda t: t.reset_consumer("reader", 3)),
-    "delete a consumer": _change(history_table, lambda t: t.delete_consumer("reader")),
+    "delete a consumer": _change(history_table, lambda t: t.drop_consumer("reader")),
     "create a table": Operation(append_table, lambda lake, _: lake.create_table("db.u", "id INT")),
     "rename a table": Operation(append_table, lambda lake, _: lake.rename_table("db.t", "db.u")),
     "drop a table": Operation(append_table, lambda lake, _: lake.drop_table("db.t")),

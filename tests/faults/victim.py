@@ -71,4 +71,4 @@ def _do(lake: Lake, what: str, number: int) -> None:
                 events.create_tag(f"t{number}")
         case "untag":
             for name in list(events.tags())[:-2]:
-                events.delete_tag(name)
+                events.drop_tag(name)

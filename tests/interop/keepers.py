@@ -169,7 +169,7 @@ class OurKeeper:
         self.table.rename_tag(old, new)
 
     def delete_tag(self, tag: str) -> None:
-        self.table.delete_tag(tag)
+        self.table.drop_tag(tag)
 
     def expire_tags(self, older_than_millis: int) -> list[str]:
         return self.table.expire_tags(older_than=older_than_millis)

@@ -242,7 +242,7 @@ def test_consumers_of_the_other_are_honoured(maker: str, keeper: str, ours: Ours
     assert keepers["ours"].consumers() == keepers["java"].consumers() == {"slow": 3, "fast": 6}
     keepers[keeper].expire(1)
     assert [snapshot.id for snapshot in told.ours.snapshots()] == [3, 4, 5, 6]
-    told.ours.delete_consumer("slow")
+    told.ours.drop_consumer("slow")
     assert keepers["java"].consumers() == {"fast": 6}
     keepers[keeper].expire(1)
     assert [snapshot.id for snapshot in told.ours.snapshots()] == [6]

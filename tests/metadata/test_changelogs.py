@@ -23,7 +23,7 @@ from lakebed.metadata.branches import create_branch
 from lakebed.metadata.changelogs import changelog_ids, find_changelog, remove_changelogs
 from lakebed.metadata.consumers import reset_consumer
 from lakebed.metadata.store import TableStore
-from lakebed.metadata.tags import create_tag, delete_tag
+from lakebed.metadata.tags import create_tag, drop_tag
 from lakebed.operations.expire.expire_changelogs import ChangelogRetention, first_changelog_kept
 from lakebed.operations.expire.expire_snapshots import Expiry, expire_snapshots
 from lakebed.operations.fast_forward import fast_forward
@@ -246,7 +246,7 @@ def test_any_history(producer: str, seed: int, tmp_path: Path) -> None:
                 tags += 1
                 create_tag(store, f"t{tags}", snapshot=random_.choice(store.snapshots.ids()))
             case "untag" if store.snapshots.tags():
-                delete_tag(store, next(iter(store.snapshots.tags())))
+                drop_tag(store, next(iter(store.snapshots.tags())))
             case "expire":
                 expire(store)
         check(store)

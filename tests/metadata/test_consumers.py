@@ -13,7 +13,7 @@ from tests.metadata.stores import files_below
 from lakebed.errors import CorruptError, NotFoundError, OptionError
 from lakebed.metadata.branches import create_branch
 from lakebed.metadata.consumers import (
-    delete_consumer,
+    drop_consumer,
     expire_consumers,
     find_consumer,
     list_consumers,
@@ -45,9 +45,9 @@ def test_reset_makes_or_sets(tmp_path: Path) -> None:
     reset_consumer(store, "a b", 9)
     assert list_consumers(store) == {"a b": 9, "x": 2}
     assert smallest_next_snapshot(store) == 2
-    delete_consumer(store, "x")
+    drop_consumer(store, "x")
     assert smallest_next_snapshot(store) == 9
-    delete_consumer(store, "a b")
+    drop_consumer(store, "a b")
     assert smallest_next_snapshot(store) is None
     assert reset_consumer(history(tmp_path / "empty"), "x") == 1
 
@@ -71,7 +71,7 @@ def test_a_damaged_note_is_an_error_that_names_the_file(tmp_path: Path, text: st
     for look in (smallest_next_snapshot, list_consumers, lambda s: find_consumer(s, "bad")):
         with pytest.raises(CorruptError, match="consumer/consumer-bad"):
             look(store)
-    delete_consumer(store, "bad")
+    drop_consumer(store, "bad")
     assert smallest_next_snapshot(store) == 3
 
 
@@ -94,10 +94,10 @@ def test_unknown_consumers(tmp_path: Path) -> None:
     store = history(tmp_path)
     assert find_consumer(store, "me") is None
     with pytest.raises(NotFoundError, match=r"unknown consumer 'me' in table db.t"):
-        delete_consumer(store, "me")
+        drop_consumer(store, "me")
     reset_consumer(store, "x", 1)
     with pytest.raises(NotFoundError):
-        delete_consumer(store, "../consumer/consumer-x")
+        drop_consumer(store, "../consumer/consumer-x")
 
 
 def test_consumers_that_note_nothing_for_long_go(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from lakebed.metadata.tags import (
     Tag,
     create_tag,
     create_tag_since,
-    delete_tag,
+    drop_tag,
     expire_tags,
     find_tag,
     get_tag,
@@ -119,11 +119,11 @@ def test_names_of_others_can_be_deleted_and_renamed(tmp_path: Path) -> None:
     for odd in (".x", "a\\b"):
         (tmp_path / "tag" / f"tag-{odd}").write_bytes((tmp_path / "tag/tag-x").read_bytes())
     rename_tag(store, ".x", "y")
-    delete_tag(store, "a\\b")
+    drop_tag(store, "a\\b")
     assert names(store) == ["x", "y"]
     for outside in ("../snapshot/snapshot-1", "x/../x"):
         with pytest.raises(NotFoundError):
-            delete_tag(store, outside)
+            drop_tag(store, outside)
         with pytest.raises(NotFoundError):
             get_tag(store, outside)
 
@@ -206,7 +206,7 @@ def test_replace(tmp_path: Path) -> None:
 
 def test_a_damaged_tag_can_be_replaced_and_deleted(tmp_path: Path) -> None:
     store = history(tmp_path, "a")
-    for change in (lambda: replace_tag(store, "t"), lambda: delete_tag(store, "t")):
+    for change in (lambda: replace_tag(store, "t"), lambda: drop_tag(store, "t")):
         (tmp_path / "tag").mkdir(exist_ok=True)
         (tmp_path / "tag/tag-t").write_text("{")
         with pytest.raises(CorruptError, match="tag-t is not valid JSON"):
@@ -241,7 +241,7 @@ def test_rename_over_another_tag_or_of_none(tmp_path: Path) -> None:
 def test_rename_of_a_tag_that_is_deleted_meanwhile(tmp_path: Path) -> None:
     plain = history(tmp_path, "a")
     create_tag(plain, "old")
-    going = Interrupted(lambda: delete_tag(plain, "old"), ending="tag-new")
+    going = Interrupted(lambda: drop_tag(plain, "old"), ending="tag-new")
     with pytest.raises(NotFoundError):
         rename_tag(open_store(tmp_path, going), "old", "new")
     assert names(plain) == []
@@ -256,9 +256,9 @@ def test_what_only_the_tag_needed_goes_with_it(tmp_path: Path) -> None:
     swap(store, "a", "c")
     expire(store, 1, 2)
     before = files_below(tmp_path)
-    plan = delete_tag(store, "t", dry_run=True)
+    plan = drop_tag(store, "t", dry_run=True)
     assert files_below(tmp_path) == before
-    removal = delete_tag(store, "t")
+    removal = drop_tag(store, "t")
     gone = before - files_below(tmp_path)
     assert {str(Path(file.path).relative_to(tmp_path)) for file in removal.files} == gone
     assert [file.path for file in plan.files] == [file.path for file in removal.files]
@@ -280,7 +280,7 @@ def test_what_somebody_else_needs_stays(tmp_path: Path, keeper: str) -> None:
         create_branch(store, "x", snapshot=2)
     swap(store, "a", "c")
     expire(store, 1) if keeper == "snapshot" else expire(store, 1, 2)
-    removal = delete_tag(store, "t")
+    removal = drop_tag(store, "t")
     assert [file.kind for file in removal.files] == ["tag"]
     assert files_of(store, tagged) == ["a", "b"]
     check_readable(store)
@@ -292,7 +292,7 @@ def test_a_tag_made_while_another_goes_keeps_the_files(tmp_path: Path) -> None:
     swap(plain, "a", "c")
     expire(plain, 1, 2)
     racing = Interrupted(lambda: create_tag(plain, "u", snapshot=2), before="delete", ending="tag-t")
-    delete_tag(open_store(tmp_path, racing), "t")
+    drop_tag(open_store(tmp_path, racing), "t")
     assert files_of(plain, get_tag(plain, "u").snapshot) == ["a", "b"]
 
 
@@ -301,15 +301,15 @@ def test_a_tag_whose_files_are_lost_can_be_deleted(tmp_path: Path) -> None:
     tag = create_tag(store, "t", snapshot=1)
     expire(store, 1)
     store.storage.delete(store.paths.manifest(tag.snapshot.delta_manifest_list))
-    assert [file.kind for file in delete_tag(store, "t").files] == ["tag"]
+    assert [file.kind for file in drop_tag(store, "t").files] == ["tag"]
     assert live(store) == ["a", "b"]
 
 
 def test_deleting_a_tag_that_is_not_there(tmp_path: Path) -> None:
     store = history(tmp_path, "a")
     with pytest.raises(NotFoundError, match=r"unknown tag 't' in table db.t"):
-        delete_tag(store, "t")
-    assert delete_tag(store, "t", ignore_if_missing=True).files == ()
+        drop_tag(store, "t")
+    assert drop_tag(store, "t", ignore_if_missing=True).files == ()
 
 
 def test_tags_expire_when_their_time_is_up(tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def _rename(store: TableStore) -> None:
 
 
 def _delete(store: TableStore) -> object:
-    return delete_tag(store, "t", ignore_if_missing=True)
+    return drop_tag(store, "t", ignore_if_missing=True)
 
 
 CHANGES: dict[str, tuple[Callable[[TableStore], object], list[set[str]], set[str]]] = {

@@ -78,7 +78,7 @@ def changed(table: lakebed.Table, since: Any, until: Any = None, mode: str = "au
 def by_splits(scan: lakebed.Scan) -> Counter[Row]:
     """The same rows in the way that Spark's tasks read them: in splits that traveled as bytes."""
     found: Counter[Row] = Counter()
-    for part in scan.parts:
+    for part in scan._parts:
         entries = part.result.entries
         reader = pickle.loads(pickle.dumps(for_task(part.reader, 1 << 28)))
         groups = divide(part.reader, entries, native=False, split_bytes=1).grouped
@@ -391,7 +391,7 @@ def test_larger_than_the_budget(lake: lakebed.Lake) -> None:
     table = make(lake, "keyed", bucket="1")
     put(table, *((k, k, "x") for k in range(500)))
     put(table, *((k, k if k % 3 else -k, "x") for k in range(0, 500, 2)))
-    part = table.scan(since=1, until=2, mode="diff").parts[0]
+    part = table.scan(since=1, until=2, mode="diff")._parts[0]
     assert isinstance(part.reader, DifferenceReader)
     found = replace(part.reader, budget=1000).read(part.result.entries)
     assert keys(rows_of(found)) == list(range(6, 500, 6))

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lakebed import CommitConflictError, Lake, Table, UnsupportedError
+from lakebed.table.internals import replace_rows
 
 
 def rows(*ids: int) -> pa.Table:
@@ -28,7 +29,7 @@ def test_the_files_that_were_read_are_replaced_and_no_others(table: Callable[...
     made.write(rows(3))
     scan = made.scan()
     made.write(rows(4))
-    snapshot = made.replace_rows(scan, rows(10, 20), operation="UPDATE")
+    snapshot = replace_rows(made, scan, rows(10, 20), operation="UPDATE")
     assert snapshot is not None
     assert snapshot.operation == "UPDATE"
     assert ids(made) == [4, 10, 20]
@@ -38,7 +39,7 @@ def test_the_files_that_were_read_are_replaced_and_no_others(table: Callable[...
 def test_nothing_may_take_their_place(table: Callable[..., Table]) -> None:
     made = table()
     made.write(rows(1, 2))
-    made.replace_rows(made.scan(), rows(), operation="DELETE")
+    replace_rows(made, made.scan(), rows(), operation="DELETE")
     assert ids(made) == []
 
 
@@ -49,7 +50,7 @@ def test_a_file_that_is_gone_makes_it_fail(table: Callable[..., Table]) -> None:
     scan = made.scan()
     made.delete("id = 3")
     with pytest.raises(CommitConflictError):
-        made.replace_rows(scan, rows(10), operation="UPDATE")
+        replace_rows(made, scan, rows(10), operation="UPDATE")
     assert ids(made) == [1, 2]
     assert orphans(made) == 0
 
@@ -59,7 +60,7 @@ def test_deletion_vectors_go_with_their_files(table: Callable[..., Table]) -> No
     made.write(rows(1, 2, 3))
     made.delete("id = 2")
     assert ids(made) == [1, 3]
-    made.replace_rows(made.scan(), rows(1, 2, 3), operation="UPDATE")
+    replace_rows(made, made.scan(), rows(1, 2, 3), operation="UPDATE")
     assert ids(made) == [1, 2, 3]
     assert made.verify(deep=True).ok
 
@@ -68,10 +69,10 @@ def test_tables_with_a_key_are_written_not_rewritten(table: Callable[..., Table]
     made = table("id BIGINT, v STRING", primary_key=["id"], options={"bucket": "1"})
     made.write(rows(1))
     with pytest.raises(UnsupportedError, match=r"write\(\) the rows instead"):
-        made.replace_rows(made.scan(), rows(1), operation="UPDATE")
+        replace_rows(made, made.scan(), rows(1), operation="UPDATE")
     empty = table()
     with pytest.raises(UnsupportedError, match="no files to rewrite"):
-        empty.replace_rows(empty.scan(), rows(1), operation="UPDATE")
+        replace_rows(empty, empty.scan(), rows(1), operation="UPDATE")
 
 
 def test_rows_of_two_branches_are_not_rewritten_together(table: Callable[..., Table], lake: Lake) -> None:
@@ -80,4 +81,4 @@ def test_rows_of_two_branches_are_not_rewritten_together(table: Callable[..., Ta
     made.create_branch("dev")
     both = lake.table(made.name, options={"scan.fallback-branch": "dev"})
     with pytest.raises(UnsupportedError, match="another branch"):
-        both.replace_rows(both.scan(), rows(1), operation="UPDATE")
+        replace_rows(both, both.scan(), rows(1), operation="UPDATE")

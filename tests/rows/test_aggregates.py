@@ -23,7 +23,7 @@ NAN = float("nan")
 
 
 def parts(scan: Scan) -> tuple[FileReader | KeyedReader, pa.Table]:
-    (part,) = scan.parts
+    (part,) = scan._parts
     return part.reader, part.result.entries
 
 
@@ -78,7 +78,7 @@ def test_counts_with_deletion_vectors(table: Callable[..., Table]) -> None:
     made.write([{"k": key, "v": 0} for key in range(100)])
     made.compact(full=True)
     made.write([{"k": 5, "v": 1}, {"k": 1000, "v": 1}])
-    (part,) = made.scan().parts
+    (part,) = made.scan()._parts
     assert part.deleted.by_file
     assert check(made) == 0, "the vectors say how many rows they mark"
     assert bounds(made, "k") == (0, 1000, 1), "which rows they mark is not known"

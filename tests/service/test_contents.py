@@ -156,7 +156,7 @@ def test_a_new_tag_is_seen_at_once(serve: Serve, tmp_path: Path) -> None:
     assert get(client, f"{TABLES}/t/snapshots")["items"][0]["tags"] == ["later"]
     (tag,) = get(client, f"{TABLES}/t/tags")["items"]
     assert tag["expires_millis"] - tag["created_millis"] == 86_400_000
-    table.delete_tag("later")
+    table.drop_tag("later")
     assert get(client, f"{TABLES}/t")["tags"] == []
 
 

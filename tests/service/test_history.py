@@ -109,7 +109,7 @@ def test_bad_questions(client: httpx.Client, part: str) -> None:
         refused(client, path, 422, limit=limit)
     for offset in ("-1", "9" * 40, "x"):
         refused(client, path, 422, offset=offset)
-    assert "since is 'yesterday'" in refused(client, path, 400, since="yesterday")
+    assert "from_time is 'yesterday'" in refused(client, path, 400, since="yesterday")
 
 
 def test_unknown_snapshots_and_kinds(client: httpx.Client) -> None:

@@ -30,7 +30,7 @@ def changed(table: Callable[..., Table]) -> Table:
 
 
 def part_of(made: Table, where: str | None = None) -> BranchRead:
-    (part,) = made.scan(where=where).parts
+    (part,) = made.scan(where=where)._parts
     assert isinstance(part, BranchRead)
     return part
 

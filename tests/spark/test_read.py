@@ -35,7 +35,7 @@ def as_text(rows: pa.Table) -> list[str]:
 
 def check(spark: Any, scan: Scan, **more: Any) -> Any:
     """The DataFrame of a scan, after its rows were found to be those of the scan in process."""
-    frame = to_spark(spark, scan.parts, **more)
+    frame = to_spark(spark, scan._parts, **more)
     expected = in_spark_form(scan.to_arrow())
     assert frame.columns == expected.column_names
     assert as_text(frame.toArrow().cast(expected.schema)) == as_text(expected)
@@ -77,7 +77,7 @@ def test_an_empty_table_and_a_scan_of_nothing(spark: Any, table: Callable[..., T
 def test_only_the_columns_asked_for_are_read(spark: Any, table: Callable[..., Table]) -> None:
     made = table("id BIGINT, v STRING, w STRING")
     made.write(pa.table({"id": [1, 2], "v": ["a", "b"], "w": ["c", "d"]}))
-    frame = to_spark(spark, made.scan().parts).filter("id > 1").select("v")
+    frame = to_spark(spark, made.scan()._parts).filter("id > 1").select("v")
     assert "ReadSchema: struct<id:bigint,v:string>" in plan_of(frame)
     assert "GreaterThan(id,1)" in plan_of(frame)
     assert [row.v for row in frame.collect()] == ["b"]
@@ -92,7 +92,7 @@ def test_columns_with_nasty_names(spark: Any, table: Callable[..., Table]) -> No
 def test_names_that_differ_in_case_only(spark: Any, table: Callable[..., Table]) -> None:
     made = table("a INT, A INT")
     made.write(pa.table({"a": pa.array([1], pa.int32()), "A": pa.array([2], pa.int32())}))
-    frame = to_spark(spark, made.scan().parts)
+    frame = to_spark(spark, made.scan()._parts)
     assert [tuple(row) for row in frame.collect()] == [(1, 2)]
 
 
@@ -102,7 +102,7 @@ def test_many_files_are_listed_without_a_job(spark: Any, table: Callable[..., Ta
     key = "spark.sql.sources.parallelPartitionDiscovery.threshold"
     before = spark.conf.get(key)
     spark.sparkContext.setJobGroup("listing", "listing")
-    frame = to_spark(spark, made.scan().parts)
+    frame = to_spark(spark, made.scan()._parts)
     assert not spark.sparkContext.statusTracker().getJobIdsForGroup("listing")
     assert spark.conf.get(key) == before
     assert frame.count() == 80
@@ -225,7 +225,7 @@ def test_nan_is_not_lost_in_statistics(spark: Any, table: Callable[..., Table]) 
             }
         )
     )
-    frame = to_spark(spark, made.scan().parts)
+    frame = to_spark(spark, made.scan()._parts)
     for name in ("x", "f", "s.y"):
         assert [row.id for row in frame.filter(f"{name} > 5").collect()] == [2], name
     assert [row.id for row in check(spark, made.scan(where="x > 5 OR f > 7")).collect()] == [2]
@@ -263,7 +263,7 @@ def test_conditions_mean_the_same(spark: Any, table: Callable[..., Table]) -> No
     for text in ("c = 'ab'", "lower(s) = 'text'", "i4 + i8 > 3"):  # blanks, functions, overflow: by our own rules
         assert to_column(parse_where(text, fields)) is None, text
     check(spark, made.scan(["i8"], where="c = 'ab'"))
-    frame = to_spark(spark, made.scan().parts)
+    frame = to_spark(spark, made.scan()._parts)
     truths = [F.coalesce(column, F.lit(False)).alias(f"c{i}") for i, column in enumerate(columns) if column is not None]
     got = frame.select("i8", *truths).toArrow()
     rows = made.scan().to_arrow()
@@ -384,7 +384,7 @@ def test_marked_files_go_to_the_kernels(spark: Any, table: Callable[..., Table])
     made.write([{"p": part, "k": key, "v": 0} for part in (1, 2) for key in range(100)])
     made.compact(full=True)
     made.write([{"p": 2, "k": 5, "v": 1}])
-    (part,) = made.scan().parts
+    (part,) = made.scan()._parts
     assert part.deleted.by_file, "the case is not what it was made for"
     assert kinds(check(spark, made.scan())) == (1, 1)
 
@@ -414,7 +414,7 @@ def test_a_table_over_two_branches(spark: Any, table: Callable[..., Table]) -> N
 
 
 def paths_of(made: Table) -> list[str]:
-    (part,) = made.scan().parts
+    (part,) = made.scan()._parts
     return data_file_paths(part.store, part.schema, part.result.entries)
 
 
@@ -427,13 +427,13 @@ def test_a_file_that_is_gone_is_named(spark: Any, table: Callable[..., Table]) -
     with pytest.raises(
         NotFoundError, match=r"data file .* is gone; the snapshot that needs it may have expired"
     ) as told:
-        to_spark(spark, made.scan().parts)
+        to_spark(spark, made.scan()._parts)
     assert path in str(told.value)
 
 
 def test_a_task_tells_its_error_in_one_sentence(spark: Any, table: Callable[..., Table]) -> None:
     made = rounds(table("k INT, v INT, s STRING", primary_key=["k"], options={"bucket": "1"}), 2)
-    frame = to_spark(spark, made.scan().parts)
+    frame = to_spark(spark, made.scan()._parts)
     Path(paths_of(made)[0]).unlink()
     with pytest.raises(PythonException, match=r"NotFoundError: data file .* is gone") as told:
         frame.collect()
@@ -445,7 +445,7 @@ def test_settings_that_forgive_missing_files_are_overruled(spark: Any, table: Ca
     made.write([{"id": 1, "v": "a"}])
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     try:
-        frame = to_spark(spark, made.scan().parts)
+        frame = to_spark(spark, made.scan()._parts)
         Path(paths_of(made)[0]).unlink()
         with pytest.raises(Exception, match=r"FILE_NOT_EXIST|does not exist"):
             frame.collect()

@@ -169,7 +169,7 @@ def test_upserts_from_many_tasks(spark: Any, lake: Lake, keyed: Table) -> None:
     frame = spark.range(0, 40, 1, 4).selectExpr("id % 20 AS id", "'spark' AS v")
     save(frame, lake, "db.keyed")
     assert shown(keyed) == [(number, "spark") for number in range(20)]
-    (part,) = keyed.scan().parts
+    (part,) = keyed.scan()._parts
     entries = part.result.entries
     ranges = sorted(
         zip(*(entries[n].to_pylist() for n in ("bucket", "min_sequence_number", "max_sequence_number")), strict=True)

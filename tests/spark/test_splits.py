@@ -72,7 +72,7 @@ def test_files_of_a_merge_stay_together(table: Callable[..., Table]) -> None:
     made = table("p INT, k INT", partition_by=["p"], primary_key=["p", "k"], options={"bucket": "1"})
     for parts in ([1, 2], [2], [2]):
         made.write([{"p": part, "k": key} for part in parts for key in range(3)])
-    (part,) = made.scan().parts
+    (part,) = made.scan()._parts
     entries = part.result.entries
     found = divide(part.reader, entries, native=True, split_bytes=SPLIT_BYTES)
     assert len(found.plain) == 1
@@ -83,7 +83,7 @@ def test_files_of_a_merge_stay_together(table: Callable[..., Table]) -> None:
 
 
 def layout_count(made: Table, *columns: str) -> int:
-    (part,) = made.scan(list(columns) or None).parts
+    (part,) = made.scan(list(columns) or None)._parts
     return len(layouts(part.reader, part.columns, part.store.schemas.ids()))
 
 

@@ -171,7 +171,7 @@ def read_large(spark: Any, warehouse: str, name: str, budget: int) -> list[int]:
     """Number of rows, of keys, and the length of all texts, of a merged read."""
     from lakebed.spark.read.read_frame import to_spark
 
-    frame = to_spark(spark, opened(warehouse, name).scan().parts, merge_budget=budget)
+    frame = to_spark(spark, opened(warehouse, name).scan()._parts, merge_budget=budget)
     return list(map(int, frame.selectExpr("count(*)", "count(DISTINCT id)", "sum(length(v))").collect()[0]))
 
 

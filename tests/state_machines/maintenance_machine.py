@@ -400,9 +400,9 @@ class Maintenance(RuleBasedStateMachine):
         table, branch = self.some(data, lambda one: one.tags)
         if branch.tags:
             name = data.draw(st.sampled_from(sorted(branch.tags)))
-            planned = table.delete_tag(name, dry_run=True)
+            planned = table.drop_tag(name, dry_run=True)
             before = files_on_disk(table._store)
-            done = table.delete_tag(name)
+            done = table.drop_tag(name)
             assert set(done.files) == set(planned.files)
             gone = {file.path for file in done.files if file.kind != "tag"}
             assert before - files_on_disk(table._store) == gone
@@ -502,7 +502,7 @@ class Maintenance(RuleBasedStateMachine):
         table, branch = self.some(data, lambda one: one.consumers)
         if branch.consumers:
             name = data.draw(st.sampled_from(sorted(branch.consumers)))
-            table.delete_consumer(name)
+            table.drop_consumer(name)
             del branch.consumers[name]
 
     @rule()

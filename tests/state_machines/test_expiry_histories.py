@@ -23,7 +23,7 @@ from lakebed.errors import LakebedError
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.branches import create_branch, drop_branch
 from lakebed.metadata.store import TableStore
-from lakebed.metadata.tags import create_tag, delete_tag
+from lakebed.metadata.tags import create_tag, drop_tag
 from lakebed.operations.compact.compact_manifests import compact_manifests
 from lakebed.operations.expire.expire_snapshots import expire_snapshots
 from lakebed.operations.fast_forward import fast_forward
@@ -142,8 +142,8 @@ class Histories(RuleBasedStateMachine):
     def untag(self, branch: str, name: str) -> None:
         store = self.on(branch)._store
         if name in store.snapshots.tags():
-            planned = delete_tag(store, name, dry_run=True)
-            assert delete_tag(store, name).files == planned.files
+            planned = drop_tag(store, name, dry_run=True)
+            assert drop_tag(store, name).files == planned.files
             self.check()
 
     @rule(name=st.sampled_from(NAMES), data=st.data())

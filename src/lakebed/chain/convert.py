@@ -38,7 +38,7 @@ from lakebed.metadata.branches import create_branch, drop_branch
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
-from lakebed.metadata.tags import create_tag, delete_tag
+from lakebed.metadata.tags import create_tag, drop_tag
 from lakebed.operations.overwrite import delete_partitions
 
 TAG: Final = "before-chain-"
@@ -71,7 +71,7 @@ def enable_chain(store: TableStore, options: Mapping[str, str], alter: Alter) ->
         for name in made:
             drop_branch(store, name, force=True)
         if tag is not None:
-            delete_tag(store, tag.name)
+            drop_tag(store, tag.name)
         raise
     found = ChainTable.of(store)
     if found is None:

@@ -33,6 +33,7 @@ from lakebed.spark.columns import spark_arrow_schema, spark_batches, spark_schem
 from lakebed.spark.read.native_files import TASK_MERGE_BUDGET, divide, pack, split_size
 from lakebed.spark.read.read_frame import for_task, read_split
 from lakebed.spark.worker_errors import plain_errors
+from lakebed.table.internals import parts_of
 
 
 def read_schema(options: Options) -> StructType:
@@ -56,7 +57,7 @@ def make_reader(options: Options, schema: StructType) -> DataSourceReader:
         check_columns(schema, fields, f"table {given['path']}")
         if schema.names != list(fields):
             scan = open_scan(given, schema.names)
-        return ScanReader(scan.parts) if isinstance(scan, Scan) else RowsReader(scan.to_arrow)
+        return ScanReader(parts_of(scan)) if isinstance(scan, Scan) else RowsReader(scan.to_arrow)
 
 
 class ScanReader(DataSourceReader):  # type: ignore[misc]

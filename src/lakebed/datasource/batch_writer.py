@@ -53,6 +53,7 @@ from lakebed.rows.files.file_reader import data_file_paths
 from lakebed.rows.keyed.keyed_write import KeyedWriter
 from lakebed.spark.worker_errors import plain_errors
 from lakebed.spark.write.write_mode import WriteMode
+from lakebed.table.internals import store_of
 from lakebed.table_checks import check_keyed
 from lakebed.table_kinds import rules_of
 
@@ -70,7 +71,7 @@ def make_writer(options: Options, schema: StructType, *, overwrite: bool) -> Dat
         mode = WriteMode(overwrite, replaced_partition(given), overwrites_dynamically(given), given.get("row_kind"))
         if not overwrite and (mode.partition is not None or mode.dynamic is not None):
             raise OptionError("options 'partition' and 'partitionOverwriteMode' are for mode(\"overwrite\")")
-        return TableWriter(table._store, schema, mode)  # noqa: SLF001 - one product, two packages
+        return TableWriter(store_of(table), schema, mode)
 
 
 @dataclass

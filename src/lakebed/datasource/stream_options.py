@@ -31,6 +31,8 @@ from lakebed.spark.write.write_mode import WriteMode
 from lakebed.streams.positions import Limits
 from lakebed.streams.stream_files import ROW_KIND
 from lakebed.streams.table_stream import TableStream
+from lakebed.table.internals import store_of
+from lakebed.table_checks import checked_schema
 from lakebed.table_kinds import rules_of
 
 if TYPE_CHECKING:
@@ -61,8 +63,8 @@ def _stream(given: dict[str, str], wanted: StructType) -> tuple[TableStream, Lim
     kinds = updates or wants_kinds(given)
     given = without_kinds(given) if kinds else given
     table = stream_table(given)
-    store = table._store  # noqa: SLF001 - one product, two packages
-    schema = table._checked_schema(writing=False)  # noqa: SLF001 - see above
+    store = store_of(table)
+    schema = checked_schema(store, writing=False)
     rules = rules_of(store)
     rules.check_streamable(schema)
     columns = wanted[1:] if kinds else wanted

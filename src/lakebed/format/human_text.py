@@ -60,14 +60,16 @@ def ids_text(ids: Sequence[int], one: str) -> str:
     return f"{count_text(len(ordered), one)} ({which})"
 
 
-def list_lines(lines: Sequence[str], one: str, *, most: int = _LISTED) -> list[str]:
+def list_lines(lines: Sequence[str], one: str, *, most: int = _LISTED, total: int | None = None) -> list[str]:
     """Returns indented lines, and how many more there are where the list is long.
+
+    ``total`` is the length of the list where ``lines`` are only its beginning.
 
     >>> list_lines(["a", "b", "c"], "file", most=1)
     ['  a', '  ... and 2 more files']
     """
     shown = [f"  {line}" for line in lines[:most]]
-    rest = len(lines) - len(shown)
+    rest = (len(lines) if total is None else total) - len(shown)
     noun = one if rest == 1 else f"{one}s"
     return [*shown, f"  ... and {rest:,} more {noun}"] if rest else shown
 

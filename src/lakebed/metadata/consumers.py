@@ -92,7 +92,7 @@ def note_progress(store: TableStore, name: str, progress: Progress) -> None:
     store.storage.replace(store.paths.consumer(name), text.encode())
 
 
-def delete_consumer(store: TableStore, name: str) -> None:
+def drop_consumer(store: TableStore, name: str) -> None:
     """Remove a consumer; snapshots that only it kept may expire from now on."""
     known = _modified_millis(store)
     if name not in known:

@@ -7,7 +7,7 @@ tag. What holds however calls race or die:
   (or the tag that held it) is still there; if it is not, its files may be on their way out, so the tag is taken back.
 * :func:`rename_tag` writes the new name before it deletes the old one. Dying in between leaves both; renaming again
   finishes the job.
-* :func:`delete_tag` and :func:`expire_tags` delete the tag files first, and then those files that neither a snapshot nor
+* :func:`drop_tag` and :func:`expire_tags` delete the tag files first, and then those files that neither a snapshot nor
   another tag, of any branch, needs. Dying in between leaves files that nobody refers to, which orphan removal takes.
   :func:`replace_tag` leaves what only the old snapshot needed to orphan removal at once, as Paimon does.
 """
@@ -40,7 +40,7 @@ __all__ = [
     "Tag",
     "create_tag",
     "create_tag_since",
-    "delete_tag",
+    "drop_tag",
     "expire_tags",
     "find_tag",
     "get_tag",
@@ -265,7 +265,7 @@ def _default_length(store: TableStore) -> dt.timedelta | None:
 # ---------------------------------------------------------------------------------------------- taking away
 
 
-def delete_tag(store: TableStore, name: str, *, dry_run: bool = False, ignore_if_missing: bool = False) -> Removal:
+def drop_tag(store: TableStore, name: str, *, dry_run: bool = False, ignore_if_missing: bool = False) -> Removal:
     """Remove a tag and the files that only it needed; gives what went, or would go."""
     try:
         text = _existing(store, name)

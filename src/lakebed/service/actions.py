@@ -150,7 +150,7 @@ def create_tag(opened: OpenTable, asked: models.CreateTag, _: Report) -> Outcome
 
 def delete_tag(opened: OpenTable, asked: models.DeleteTag, _: Report) -> Outcome:
     """Remove a tag."""
-    removal = opened.table.delete_tag(asked.name, dry_run=asked.dry_run)
+    removal = opened.table.drop_tag(asked.name, dry_run=asked.dry_run)
     verb = "would delete" if asked.dry_run else "deleted"
     return Outcome({"name": asked.name, **_removed(removal)}, f"{verb} tag {asked.name} and {_files(removal)}")
 

@@ -14,6 +14,7 @@ from lakebed.format.types.data_types import Field, to_arrow
 from lakebed.sql.jvm.internal_values import from_internal, to_internal
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.table import Table
+from lakebed.table.internals import partitions_of
 
 
 class Partitions:
@@ -39,7 +40,7 @@ class Partitions:
         return self._table.drop_partition({name: value.as_py() for name, value in values.items()}) is not None
 
     def _having(self, fields: Sequence[Field], row: Any) -> pa.Table:
-        encoded = self._table.scan().partitions()
+        encoded = partitions_of(self._table.scan())
         found = partition_table(encoded, self._table.schema.partition_fields)
         for name, value in self._values(fields, row).items():
             column = found[name]

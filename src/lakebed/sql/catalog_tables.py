@@ -25,6 +25,7 @@ from lakebed.sql.row_changes import change_rows
 from lakebed.sql.sys_tables import GlobalTable
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
+from lakebed.table.internals import parts_of, store_of
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _READ_AND_WRITE: Final = (
@@ -122,10 +123,10 @@ class TableProxy(_Table, implements=_TABLE):
         def parts(columns: Sequence[str], node: pred.Node | None) -> Sequence[Part]:
             if table is not self._table:
                 self._check_columns(table, columns)
-            return table.scan(columns, node, **self._travel).parts
+            return parts_of(table.scan(columns, node, **self._travel))
 
         def stream(checkpoint: str) -> Any:
-            return micro_batch_stream(self._jvm, table._store, self._fields, _stream_options(options), checkpoint)  # noqa: SLF001 - one product
+            return micro_batch_stream(self._jvm, store_of(table), self._fields, _stream_options(options), checkpoint)
 
         return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts, stream)
 
@@ -146,7 +147,7 @@ class TableProxy(_Table, implements=_TABLE):
 
         def stream(mode: WriteMode) -> Any:
             given = _stream_options(info.options())
-            return streaming_write(self._jvm, table._store, info, given, overwrite=mode.overwrite)  # noqa: SLF001 - one product
+            return streaming_write(self._jvm, store_of(table), info, given, overwrite=mode.overwrite)
 
         return TableWriteBuilder(self._jvm, table, stream)
 

@@ -21,6 +21,7 @@ from lakebed.spark.predicates import named
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import JavaThrow
 from lakebed.table import Table
+from lakebed.table.internals import check_row_changes, check_row_deletes, replace_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -34,7 +35,7 @@ _MERGING_FIELDS: Final = (".sequence-group", ".aggregate-function", ".default-ag
 
 def change_rows(jvm: Jvm, table: Table, plan: Any) -> None:
     """Do what a plan of Spark says: an ``UpdateTable``, a ``DeleteFromTable`` or a ``MergeIntoTable``."""
-    table.check_changeable()
+    check_row_changes(table)
     run = {"UpdateTable": _update, "DeleteFromTable": _delete, "MergeIntoTable": _merge}
     run[plan.getClass().getSimpleName()](_Target(jvm, table, plan.children().apply(0).relation()), plan)
 
@@ -149,13 +150,13 @@ def _update(target: _Target, plan: Any) -> None:
         return
     flagged = target.rows_of(scan).withColumn(_ACTION, F.coalesce(hit, F.lit(False)))
     merged = {name: F.when(named(_ACTION), value).otherwise(target.columns[name]) for name, value in values.items()}
-    target.table.replace_rows(scan, flagged.select(*target.as_stored(merged)), operation="UPDATE")
+    replace_rows(target.table, scan, flagged.select(*target.as_stored(merged)), operation="UPDATE")
 
 
 def _delete(target: _Target, plan: Any) -> None:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
-    target.table.check_deletable()
+    check_row_deletes(target.table)
     hit = target.column(plan.condition())
     if target.keyed:
         gone = target.rows().filter(hit).select(*target.as_stored(target.columns), F.lit(_DELETE).alias(_KIND))
@@ -166,7 +167,7 @@ def _delete(target: _Target, plan: Any) -> None:
         return
     flagged = target.rows_of(scan).withColumn(_ACTION, F.coalesce(hit, F.lit(False)))
     kept = flagged.filter(~named(_ACTION)).select(*target.as_stored(target.columns))
-    target.table.replace_rows(scan, kept, operation="DELETE")
+    replace_rows(target.table, scan, kept, operation="DELETE")
 
 
 def _condition(target: _Target, option: Any) -> Column:
@@ -212,7 +213,7 @@ def _merge(target: _Target, plan: Any) -> None:
         _actions(target, plan.notMatchedBySourceActions()),
     )
     if any(action.kind == _DELETE for action in actions.all):
-        target.table.check_deletable()
+        check_row_deletes(target.table)
     if any(action.kind == _UPDATE for action in actions.all):
         target.check_updatable("MERGE")
     on = target.column(plan.mergeCondition())
@@ -240,7 +241,7 @@ def _rewrite(target: _Target, source: DataFrame, on: Column, actions: _Actions) 
     _check_matches(target, rows, source, on, actions, [named(_ROW)])
     changed = _changes(target, rows, source, on, actions, keep_others=True)
     after = changed.filter(named(_KIND) != F.lit(_DELETE)).drop(_KIND)
-    target.table.replace_rows(scan, after, operation="MERGE")
+    replace_rows(target.table, scan, after, operation="MERGE")
 
 
 def _actions(target: _Target, clauses: Any) -> list[_Action]:

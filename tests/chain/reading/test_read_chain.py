@@ -225,7 +225,7 @@ def test_a_mark_may_be_the_only_trace_of_a_delete(tmp_path: Path) -> None:
     chain = ChainFixture(tmp_path, options={"bucket": "1"})
     chain.full.overwrite(day("20250101", (1, "a"), (2, "b"), (4, "d")))
     chain.delta.write(day("20250102", (2, "B"), (3, "c")))
-    part = chain.main.scan(["k"], "dt = '20250102'").parts[-1]
+    part = chain.main.scan(["k"], "dt = '20250102'")._parts[-1]
     entries = part.result.entries
     anchor, changed = entries["partition"].to_pylist()
     for marked, expected in ((changed, [1, 3, 4]), (anchor, [2, 3, 4])):
@@ -328,7 +328,7 @@ def test_large_chains_are_merged_in_pieces(chain: ChainFixture) -> None:
     chain.delta.write(day("20250102", *((k, "second") for k in range(0, 600, 7))))
     chain.delta.write(deletes("20250103", range(0, 500, 50)), row_kind="op")
     scan = chain.main.scan(where="dt = '20250103'")
-    entries, reader = scan.parts[-1].result.entries, scan.parts[-1].reader
+    entries, reader = scan._parts[-1].result.entries, scan._parts[-1].reader
     assert isinstance(reader, ChainReader)
     small = replace(reader, budget=entries["file_size"][0].as_py() // 3, metrics=ReadMetrics())
     assert sorted(map(repr, small.read(entries).to_pylist())) == sorted(map(repr, scan.to_arrow().to_pylist()))

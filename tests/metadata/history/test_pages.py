@@ -205,12 +205,12 @@ def test_filters(tmp_path: Path) -> None:
     store, made = write_history(tmp_path / "t", spread(60, 20))
     newest = made[::-1]
     assert list(find_page(store, user="user 1", limit=99)) == [s for s in newest if s.commit_user == "user 1"]
-    assert ids(find_page(store, since=58_000, limit=99)) == [60, 59, 58]
-    assert ids(find_page(store, until=2_000, limit=99)) == [2, 1]
+    assert ids(find_page(store, from_time=58_000, limit=99)) == [60, 59, 58]
+    assert ids(find_page(store, to_time=2_000, limit=99)) == [2, 1]
     moment = dt.datetime.fromtimestamp(30, dt.UTC)
-    assert ids(find_page(store, kind=C, user="user 0", since=moment, until=39_000, limit=9)) == [39, 36, 33, 30]
+    assert ids(find_page(store, kind=C, user="user 0", from_time=moment, to_time=39_000, limit=9)) == [39, 36, 33, 30]
     assert ids(find_page(store, kind="analyze")) == []
-    assert find_page(store, since="1 d").total == 0, "times of long ago"
+    assert find_page(store, from_time="1 d").total == 0, "times of long ago"
     assert find_page(store, user="user 1", limit=5).total == 20
 
 
@@ -218,7 +218,7 @@ def test_times_may_step_back(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
     for time in (5, 1, 9, 3):
         commit_snapshot(store, time_millis=time)
-    assert ids(find_page(store, since=3, until=5)) == [4, 1]
+    assert ids(find_page(store, from_time=3, to_time=5)) == [4, 1]
 
 
 def test_odd_users_and_numbers(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_an_empty_table(tmp_path: Path) -> None:
         ({"cursor": "3-00000000"}, "other filters"),
         ({"cursor": "3-00000000", "offset": 3}, "leave out one"),
         ({"user": 3}, "user must be"),
-        ({"since": "yesterday"}, "since is"),
+        ({"from_time": "yesterday"}, "from_time is"),
     ],
 )
 def test_bad_questions(tmp_path: Path, asked: dict[str, Any], why: str) -> None:

@@ -317,7 +317,7 @@ def test_a_damaged_data_file_is_named(people: lakebed.Table, damage: str, how: s
 
 def test_files_of_other_formats_are_refused(people: lakebed.Table) -> None:
     """Another engine may have written ORC; the name says so."""
-    reader = people.scan().parts[0].reader
+    reader = people.scan()._parts[0].reader
     entries = live_entries(people._store, people.latest_snapshot())
     names = pa.array(["data-1.orc"] * len(entries))
     position = entries.schema.get_field_index("file_name")
@@ -374,7 +374,7 @@ def test_external_paths(lake: lakebed.Lake, tmp_path: Path) -> None:
     entries = live_entries(table._store, table.latest_snapshot())
     position = entries.schema.get_field_index("external_path")
     moved = entries.set_column(position, entries.schema.field(position), pa.array([str(elsewhere)]))
-    assert table.scan().parts[0].reader.read(moved).to_pylist() == [{"id": 1}]
+    assert table.scan()._parts[0].reader.read(moved).to_pylist() == [{"id": 1}]
 
 
 def test_dates_far_away(lake: lakebed.Lake) -> None:

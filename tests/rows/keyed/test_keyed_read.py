@@ -232,9 +232,9 @@ def test_pieces_give_the_same_as_the_whole(
         put(table, dict.fromkeys(data.draw(st.sets(st.integers(0, 8), min_size=1)), 0), "-D")
     where = data.draw(st.sampled_from([None, "k > 3", "v > 2", "k < 6 AND v IS NOT NULL", "k = 2 OR v = 1"]))
     scan = table.scan(where=where)
-    reader = scan.parts[0].reader
+    reader = scan._parts[0].reader
     assert isinstance(reader, keyed_read.KeyedReader)
-    entries = scan.parts[0].result.entries
+    entries = scan._parts[0].result.entries
     whole = reader.read(entries).sort_by("k").to_pylist()
     pieces = replace(reader, budget=1)
     assert pieces.read(entries).sort_by("k").to_pylist() == whole

@@ -73,7 +73,7 @@ def delete(
 
     def run(only_plan: bool) -> dict[str, Any]:
         if not only_plan:
-            table.delete_consumer(consumer)
+            table.drop_consumer(consumer)
         return {"table": table.name, "consumer": consumer, "next_snapshot": (known or {}).get(consumer)}
 
     def view(record: dict[str, Any]) -> Text:

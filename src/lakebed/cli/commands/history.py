@@ -59,7 +59,7 @@ def history(
     """
     out = Output(as_json=as_json)
     asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
-    between = {"since": _checked_time(since), "until": _checked_time(until)}
+    between = {"from_time": _checked_time(since), "to_time": _checked_time(until)}
     page = open_table(warehouse, name).history(kind=kind, **between, **asked)  # type: ignore[arg-type]
     records = [{**snapshot_record(one), **_recorded(one)} for one in page.snapshots]
     columns = [
@@ -123,7 +123,8 @@ def compactions(
     """Show a page of the compactions of a table, newest first: what they read and wrote, when, and for how long."""
     out = Output(as_json=as_json)
     asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
-    page = open_table(warehouse, name).compactions(since=_checked_time(since), until=_checked_time(until), **asked)  # type: ignore[arg-type]
+    between = {"from_time": _checked_time(since), "to_time": _checked_time(until)}
+    page = open_table(warehouse, name).compactions(**between, **asked)  # type: ignore[arg-type]
     records = [_compaction_record(one) for one in page.compactions]
     columns = [
         Column("snapshot_id", "id", right=True),

@@ -150,7 +150,7 @@ def delete(
     table = open_table(warehouse, name)
 
     def run(only_plan: bool) -> dict[str, Any]:
-        removal = table.delete_tag(tag, dry_run=only_plan)
+        removal = table.drop_tag(tag, dry_run=only_plan)
         return {"table": table.name, "tag": tag, **removal_record(removal)}
 
     def view(record: dict[str, Any]) -> RenderableType:

@@ -101,8 +101,8 @@ class Wanted:
 
     kind: CommitKind | None
     user: str | None
-    since: int | None
-    until: int | None
+    from_time: int | None
+    to_time: int | None
     limit: int
     offset: int
     before: int | None
@@ -110,16 +110,16 @@ class Wanted:
 
     @property
     def is_all(self) -> bool:
-        return self.kind is None and self.user is None and self.since is None and self.until is None
+        return self.kind is None and self.user is None and self.from_time is None and self.to_time is None
 
     def mask(self, rows: pa.Table) -> Mask:
         """Which rows of the index are asked for."""
         times = rows["time_millis"].to_numpy()
         mask = np.ones(len(rows), np.bool_)
-        if self.since is not None:
-            mask &= times >= self.since
-        if self.until is not None:
-            mask &= times <= self.until
+        if self.from_time is not None:
+            mask &= times >= self.from_time
+        if self.to_time is not None:
+            mask &= times <= self.to_time
         if self.kind is not None:
             mask &= np.asarray(pc.equal(rows["commit_kind"], str(self.kind)))
         if self.user is not None:
@@ -130,8 +130,8 @@ class Wanted:
         return (
             self.kind in {None, snapshot.commit_kind}
             and self.user in {None, snapshot.commit_user}
-            and (self.since is None or snapshot.time_millis >= self.since)
-            and (self.until is None or snapshot.time_millis <= self.until)
+            and (self.from_time is None or snapshot.time_millis >= self.from_time)
+            and (self.to_time is None or snapshot.time_millis <= self.to_time)
         )
 
     def cursor_after(self, snapshot_id: int) -> str:
@@ -146,8 +146,8 @@ def find_page(
     cursor: str | None = None,
     offset: int = 0,
     user: str | None = None,
-    since: Time | None = None,
-    until: Time | None = None,
+    from_time: Time | None = None,
+    to_time: Time | None = None,
 ) -> HistoryPage:
     """One page of a branch's history, filtered by kind of commit, commit user and commit time (both ends included)."""
     asked = _kind(kind)
@@ -155,13 +155,13 @@ def find_page(
         raise OptionError(f"user must be the text of a commit user, not {user!r}")
     now = now_millis()
     fingerprint = _fingerprint(
-        store.paths.branch, asked, user, _since_zero(since, "since"), _since_zero(until, "until")
+        store.paths.branch, asked, user, _since_zero(from_time, "from_time"), _since_zero(to_time, "to_time")
     )
     wanted = Wanted(
         kind=asked,
         user=user,
-        since=None if since is None else parse_time(since, "since", now=now),
-        until=None if until is None else parse_time(until, "until", now=now),
+        from_time=None if from_time is None else parse_time(from_time, "from_time", now=now),
+        to_time=None if to_time is None else parse_time(to_time, "to_time", now=now),
         limit=_number("limit", limit, least=1),
         offset=_number("offset", offset, least=0),
         before=_before(cursor, offset, fingerprint),

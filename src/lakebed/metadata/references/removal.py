@@ -6,9 +6,10 @@ were deleted, or would be deleted in a dry run.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
@@ -38,6 +39,7 @@ UNFINISHED_BRANCH: Final = "unfinished branch"
 
 _THREADS: Final = 8
 _BATCH: Final = 64
+_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,9 @@ class Removal(Printed):
         >>> print(Removal((DoomedFile("t/a", 3, "data"), DoomedFile("t/b", 2048, "data")), dry_run=True))
         would delete 2 files, 2.0 KiB:
           data  2 files  2.0 KiB
-        first files:
-          t/a (3 B)
-          t/b (2.0 KiB)
+        first files, below t:
+          a (3 B)
+          b (2.0 KiB)
     """
 
     files: tuple[DoomedFile, ...]
@@ -117,7 +119,19 @@ class Removal(Printed):
             return []
         kinds = [[kind, count_text(count, "file"), size_text(size)] for kind, (count, size) in self.by_kind().items()]
         lines = [f"  {line}" for line in table_lines(kinds, right=[1, 2])]
-        return [*lines, "first files:", *list_lines([str(file) for file in self.files], "file")]
+        first = self.files[:_SHOWN]
+        folder = _common_folder(first)
+        texts = [str(replace(file, path=file.path.removeprefix(f"{folder}/"))) for file in first]
+        below = f", below {folder}" if folder else ""
+        return [*lines, f"first files{below}:", *list_lines(texts, "file", total=self.count)]
+
+
+def _common_folder(files: Sequence[DoomedFile]) -> str:
+    """Returns the folder that all files lie below; empty text if there is none."""
+    try:
+        return posixpath.commonpath([posixpath.dirname(file.path) for file in files]).rstrip("/")
+    except ValueError:  # some paths are absolute and some are not
+        return ""
 
 
 def delete_files(storage: Storage, files: Sequence[DoomedFile]) -> None:

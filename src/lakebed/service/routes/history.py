@@ -47,8 +47,8 @@ async def asked(
         "cursor": cursor,
         "offset": offset,
         "user": user,
-        "since": since,
-        "until": until,
+        "from_time": since,
+        "to_time": until,
     }
 
 

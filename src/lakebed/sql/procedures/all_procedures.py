@@ -110,7 +110,7 @@ def _rename_tag(call: Call) -> Rows:
 def _delete_tag(call: Call) -> Rows:
     table = call.table()
     for name in call.given["tag"].split(","):
-        table.delete_tag(name.strip())
+        table.drop_tag(name.strip())
     return [(True,)]
 
 
@@ -219,9 +219,9 @@ def _purge_files(call: Call) -> Rows:
     for branch in table.branches():
         table.drop_branch(branch)
     for tag in table.tags():
-        table.delete_tag(tag)
+        table.drop_tag(tag)
     for consumer in table.consumers():
-        table.delete_consumer(consumer)
+        table.drop_consumer(consumer)
     table.truncate()
     if table.latest_snapshot() is not None:
         table.expire_snapshots(retain_max=1, retain_min=1, older_than=_FAR_FUTURE, max_deletes=_ALL)
@@ -244,7 +244,7 @@ def _reset_consumer(call: Call) -> Rows:
     if "nextSnapshotId" in call.given:
         table.reset_consumer(name, call.given["nextSnapshotId"])
     else:
-        table.delete_consumer(name)
+        table.drop_consumer(name)
     return [(True,)]
 
 
@@ -254,7 +254,7 @@ def _clear_consumers(call: Call) -> Rows:
     excluding = call.given.get("excludingConsumers", "")
     for name in table.consumers():
         if matches(including, name) and not matches(excluding, name):
-            table.delete_consumer(name)
+            table.drop_consumer(name)
     return [(True,)]
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Partition = Mapping[str, Any]
 
 
-class ChainVerbs:
+class ChainMethods:
     """The methods of a table that only chain tables have, or that convert a table into one."""
 
     _store: TableStore
@@ -48,7 +48,7 @@ class ChainVerbs:
         dry_run: bool = False,
         spark: SparkSession | None = None,
     ) -> ChainCompaction:
-        """Build full partitions of a chain table, so that reads of these days and of later ones merge less.
+        """Builds full partitions of a chain table, so that reads of these days and of later ones merge less.
 
         Only days with changes of their own are built. The changes are kept. At least one of ``partition``, ``where``
         and ``policy`` is required.
@@ -92,7 +92,7 @@ class ChainVerbs:
         chain_keys: Sequence[str] | None = None,
         options: Mapping[str, object] | None = None,
     ) -> None:
-        """Convert this table into a chain table. Its partitions become full partitions; no rows are rewritten.
+        """Converts this table into a chain table. Its partitions become full partitions; no rows are rewritten.
 
         Args:
             timestamp_pattern: Option ``partition.timestamp-pattern``, such as ``$date``.
@@ -120,7 +120,7 @@ class ChainVerbs:
         enable_chain(self._store, {**normalise(options or {}), **wanted}, lambda changes: self.alter(*changes))
 
     def disable_chain(self, *, dry_run: bool = False) -> None:
-        """Convert this chain table into an ordinary table that holds its full partitions; no rows are rewritten.
+        """Converts this chain table into an ordinary table that holds its full partitions; no rows are rewritten.
 
         The branches are kept. Drop them when they are no longer needed.
 

@@ -1,0 +1,76 @@
+"""What SQL and the data source need of tables and scans, and users do not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from lakebed.errors import UnsupportedError
+from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.store import TableStore
+from lakebed.operations.delete import check_removes
+from lakebed.operations.read_changes import Part
+from lakebed.operations.rewrite import rewrite_files
+from lakebed.operations.write import Identity
+from lakebed.rows.merge_engines.merge_rows import MergeSpec
+from lakebed.scan import Scan
+from lakebed.spark.choose_engine import engine_for
+from lakebed.table import Table
+from lakebed.table_checks import checked_schema
+from lakebed.table_kinds import rules_of
+
+
+def store_of(table: Table) -> TableStore:
+    """Returns the store of a table, on the branch and with the options that it was opened with."""
+    return table._store  # noqa: SLF001 - this module is the one way to it
+
+
+def parts_of(scan: Scan) -> tuple[Part, ...]:
+    """Returns what a scan reads of each branch; for most tables one part."""
+    return scan._parts  # noqa: SLF001 - this module is the one way to it
+
+
+def partitions_of(scan: Scan) -> pa.Array:
+    """Returns the partitions that have files to read, as encoded rows."""
+    return scan._partitions()  # noqa: SLF001 - this module is the one way to it
+
+
+def check_row_changes(table: Table) -> None:
+    """Raises if single rows cannot be changed, as in main of a chain table."""
+    rules_of(store_of(table)).check_row_changes()
+
+
+def check_row_deletes(table: Table) -> None:
+    """Raises for a primary-key table whose merge engine cannot delete single rows."""
+    if table.schema.primary_keys:
+        check_removes(MergeSpec.of(table.schema), table.name)
+
+
+def replace_rows(table: Table, scan: Scan, data: Any, *, operation: str) -> Snapshot | None:
+    """Replaces all rows of the files that a scan of an append table reads, in one commit.
+
+    UPDATE, DELETE and MERGE read the files that hold rows to change, and write back what the rows become. The commit fails
+    if another one has removed one of these files.
+
+    Args:
+        table: An append table.
+        scan: A scan of the table that reads the files.
+        data: The rows that take the place of theirs.
+        operation: The name of the statement, which the snapshot records.
+
+    Returns:
+        The new snapshot; ``None`` if nothing changed.
+    """
+    store = store_of(table)
+    schema = checked_schema(store, writing=True)
+    if schema.primary_keys or scan.snapshot is None:
+        raise UnsupportedError(f"table {table.name} has no files to rewrite: write() the rows instead")
+    parts = parts_of(scan)
+    if len(parts) > 1:
+        raise UnsupportedError(f"table {table.name} is read together with another branch; change each by its own name")
+    entries, who, engine = parts[0].result.entries, Identity.of(schema), engine_for(data)
+    made = rewrite_files(store, scan.snapshot, entries, data, who, operation=operation, engine=engine)
+    if made is not None:
+        rules_of(store).after_commit()
+    return made

@@ -1,0 +1,183 @@
+"""The methods of a table that write rows to it, replace them and delete them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from lakebed.errors import OptionError
+from lakebed.format import predicate as pred
+from lakebed.format.partition_names import partition_predicate
+from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.store import TableStore
+from lakebed.operations.delete import delete_from_append_table, delete_from_keyed_table
+from lakebed.operations.overwrite import drop as drop_rows
+from lakebed.operations.overwrite import overwrite as overwrite_rows
+from lakebed.operations.read import BranchRead
+from lakebed.operations.write import Guard, Identity
+from lakebed.operations.write import write as write_rows
+from lakebed.rows.where import parse_where
+from lakebed.spark.choose_engine import engine_for
+from lakebed.table_checks import checked_schema
+from lakebed.table_kinds import rules_of
+
+
+class WriteMethods:
+    """The part of a table that writes."""
+
+    _store: TableStore
+
+    def write(
+        self,
+        data: Any,
+        *,
+        row_kind: str | None = None,
+        commit_user: str | None = None,
+        commit_identifier: int | None = None,
+    ) -> Snapshot | None:
+        """Appends rows, or inserts and updates them if the table has a primary key. One call is one commit.
+
+        With ``commit_user`` and ``commit_identifier`` the call can be repeated: the same two values commit once.
+
+        Args:
+            data: The rows: an Arrow table, batch or stream, a pandas, Polars or Spark frame, or a list of dicts.
+            row_kind: The name of a column of the data that says what to do with each row. ``+I`` and ``+U`` insert or
+                update it, ``-D`` and ``-U`` delete it.
+            commit_user: The name of the writer.
+            commit_identifier: The number of the commit among those of the writer.
+
+        Returns:
+            The new snapshot; ``None`` if there are no rows.
+
+        Raises:
+            CommitConflictError: Another commit changed what this one builds on.
+            DataError: The rows do not fit the columns.
+
+        Example:
+            >>> orders.write([{"id": 4, "customer": "eve", "amount": 5.0, "day": "2025-01-31"}]).id
+            2
+        """
+        schema = checked_schema(self._store, writing=True)
+        who = Identity.of(schema, commit_user, commit_identifier)
+        run = partial(write_rows, self._store, data, row_kind=row_kind, who=who, engine=engine_for(data))
+        return self._by_the_rules(lambda guard: run(guard=guard))
+
+    def overwrite(
+        self,
+        data: Any,
+        partition: Mapping[str, Any] | None = None,
+        *,
+        dynamic: bool | None = None,
+        commit_user: str | None = None,
+        commit_identifier: int | None = None,
+    ) -> Snapshot | None:
+        """Replaces partitions, or the whole table, by other rows. One call is one commit.
+
+        Without ``partition``, a partitioned table has those partitions replaced that the data has rows of. Any other table
+        is replaced whole.
+
+        Args:
+            data: The rows, as for :meth:`write`.
+            partition: Values of all or some partition columns. Exactly these partitions are replaced, and all rows have to
+                belong to them.
+            dynamic: Whether only partitions with rows in the data are replaced; by default what the option
+                ``dynamic-partition-overwrite`` says.
+            commit_user: The name of the writer, as for :meth:`write`.
+            commit_identifier: The number of the commit, as for :meth:`write`.
+
+        Returns:
+            The new snapshot; ``None`` if there was nothing to do.
+
+        Raises:
+            CommitConflictError: Another commit changed what this one replaces.
+            DataError: The rows do not fit the columns or the partition.
+
+        Example:
+            >>> row = {"id": 9, "customer": "eve", "amount": 1.0, "day": "2025-01-31"}
+            >>> orders.overwrite([row]).commit_kind
+            <CommitKind.OVERWRITE: 'OVERWRITE'>
+            >>> orders.count()
+            3
+        """
+        schema = checked_schema(self._store, writing=True)
+        who, engine = Identity.of(schema, commit_user, commit_identifier), engine_for(data)
+        run = partial(overwrite_rows, self._store, data, partition, who, dynamic=dynamic, engine=engine)
+        return self._by_the_rules(lambda guard: run(guard=guard))
+
+    def delete(self, where: str | pred.Node) -> Snapshot | None:
+        """Deletes the rows that satisfy a SQL expression.
+
+        Append tables rewrite the files that contain such rows. Primary-key tables write deletes for their keys.
+
+        Args:
+            where: The expression.
+
+        Returns:
+            The new snapshot; ``None`` if no row satisfies the expression.
+
+        Raises:
+            CommitConflictError: Another commit removed a file that this one rewrites.
+            ExpressionError: ``where`` cannot be parsed or does not fit the columns.
+            UnsupportedError: The merge engine of the table cannot delete rows, or this is main of a chain table.
+
+        Example:
+            >>> orders.delete("customer = 'ann'").id, orders.count()
+            (2, 1)
+        """
+        schema = checked_schema(self._store, writing=True)
+        rules_of(self._store).check_row_changes()
+        who = Identity.of(schema)
+        node = where if isinstance(where, pred.Node) else parse_where(where, schema.fields)
+        if not schema.primary_keys:
+            return self._after(delete_from_append_table(self._store, node, who))
+        matching = BranchRead(self._store, schema, self._store.snapshots.latest(), schema.fields, node)
+        return self._by_the_rules(lambda guard: delete_from_keyed_table(self._store, matching.to_arrow(), who, guard))
+
+    def truncate(self) -> Snapshot | None:
+        """Deletes all rows. Earlier snapshots keep theirs.
+
+        Returns:
+            The new snapshot; ``None`` if there was nothing to delete.
+
+        Example:
+            >>> orders.truncate().id, orders.count(), orders.scan(version=1).count()
+            (2, 0, 3)
+        """
+        who = Identity.of(checked_schema(self._store, writing=True))
+        rules_of(self._store).check_drop(pred.TRUE)
+        return self._by_the_rules(lambda guard: drop_rows(self._store, None, who, guard))
+
+    def drop_partition(self, partition: Mapping[str, Any]) -> Snapshot | None:
+        """Deletes the rows of a partition. Earlier snapshots keep theirs.
+
+        Args:
+            partition: Values of all partition columns, or of some to drop all partitions that have these values.
+
+        Returns:
+            The new snapshot; ``None`` if there was nothing to delete.
+
+        Raises:
+            OptionError: ``partition`` is empty.
+
+        Example:
+            >>> orders.drop_partition({"day": "2025-01-30"}).id, orders.count()
+            (2, 1)
+        """
+        if not partition:
+            raise OptionError("name at least one partition column, or use truncate() to delete everything")
+        who = Identity.of(checked_schema(self._store, writing=True))
+        made = self._by_the_rules(lambda guard: drop_rows(self._store, partition, who, guard))
+        if made is None:
+            rules_of(self._store).check_drop(partition_predicate(self._store.schema(), partition))
+        return made
+
+    def _by_the_rules(self, run: Callable[[Guard], Snapshot | None], *, same_rows: bool = False) -> Snapshot | None:
+        """Writes to this branch under the rules of the table."""
+        return self._after(rules_of(self._store).write(run, same_rows=same_rows))
+
+    def _after(self, made: Snapshot | None) -> Snapshot | None:
+        """Does what follows a commit: expires what is too old, as the options of the table say."""
+        if made is not None:
+            rules_of(self._store).after_commit()
+        return made
