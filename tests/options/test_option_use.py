@@ -1,9 +1,9 @@
-"""The table of options and the code agree: what is read exists, what is honoured is read, and names are written once."""
+"""The table of options and the code agree: the code reads every honoured option and spells no name of its own."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,15 +26,15 @@ WRITTEN_OUT = {
 }
 
 
-def trees(*, own: bool) -> Iterator[tuple[str, ast.Module]]:
+@cache
+def trees(*, own: bool) -> dict[str, ast.Module]:
     """The parsed modules inside, or outside, of ``lakebed.options``."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        if path.is_relative_to(OWN) is own:
-            yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+    paths = [path for path in sorted(SOURCE.rglob("*.py")) if path.is_relative_to(OWN) is own]
+    return {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 
 def attributes_read(*, own: bool) -> set[str]:
-    nodes = (node for _, tree in trees(own=own) for node in ast.walk(tree))
+    nodes = (node for tree in trees(own=own).values() for node in ast.walk(tree))
     return {node.attr for node in nodes if isinstance(node, ast.Attribute)}
 
 
@@ -75,14 +75,16 @@ def test_each_option_has_one_attribute() -> None:
 
 def test_names_of_options_are_written_in_the_package_only() -> None:
     found = {
-        f"{module}: {name}" for module, tree in trees(own=False) for name in option_names_in(tree) - set(WRITTEN_OUT)
+        f"{module}: {name}"
+        for module, tree in trees(own=False).items()
+        for name in option_names_in(tree) - set(WRITTEN_OUT)
     }
     assert found == set(), "use the attribute's name, such as TableOptions.bucket.name"
 
 
 @pytest.mark.parametrize("call", ["SetOption", "RemoveOption", "find"])
 def test_literal_names_in_calls_are_known(call: str) -> None:
-    for module, tree in trees(own=False):
+    for module, tree in trees(own=False).items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == call and node.args:
                 name = node.args[0]

@@ -47,10 +47,10 @@ def check_new(options: Mapping[str, str], *, where: str) -> None:
     """Checks options that a user gives in CREATE or ALTER; ``where`` names the table in messages.
 
     >>> check_new({"bucket": "4", "bucket-key": "id", "sink.parallelism": "8"}, where="table db.t")
-    >>> check_new({"bucket": "-2"}, where="table db.t")
+    >>> check_new({"manifest.format": "orc"}, where="table db.t")
     Traceback (most recent call last):
     ...
-    lakebed.errors.OptionError: option 'bucket' in table db.t is '-2': Lakebed does not support postponed buckets; use -1 or a positive number
+    lakebed.errors.OptionError: option 'manifest.format' in table db.t is 'orc': manifests are Avro files; leave it out
     """
     for name, text in options.items():
         option = find(name)
@@ -105,5 +105,6 @@ def _as_text(name: object, value: object) -> str:
     if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
         return ",".join(value)
     raise OptionError(
-        f"option {name!r} is {value!r} of type {type(value).__name__}; give a string, number, boolean or list of strings"
+        f"option {name!r} is {value!r} of type {type(value).__name__}; "
+        "give a string, number, boolean or list of strings"
     )

@@ -7,11 +7,12 @@ A row says what an option means and what Lakebed does with it:
 * ``KEPT``: Lakebed stores it for other engines and never reads it.
 * ``REFUSED``: it would change what the data means, and Lakebed does not support that.
 
-Names, types and defaults are those of Apache Paimon (releases 0.9 to 2.0, the Flink and Spark connectors, pypaimon 2.1).
-Where Lakebed behaves differently without the option, the default is None and ``unset`` describes the behaviour. Values
-are strings, written as a schema file stores them.
+Names, types and defaults are those of Apache Paimon (releases 0.9 to 2.0, the Flink and Spark connectors, pypaimon
+2.1). Where Lakebed behaves differently without the option, the default is None and ``unset`` describes the behaviour.
+Values are strings, written as a schema file stores them.
 
-In a name, ``<column>`` or ``<class>`` stands for any text and a trailing ``*`` for any rest. Exact names take precedence.
+In a name, ``<column>`` or ``<class>`` stands for any text and a trailing ``*`` for any rest. Exact names take
+precedence.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ class Support(Enum):
 class Option:
     """One table option.
 
-    ``accepted`` are the only values that Lakebed supports (for a MAP: of its entries). ``refused`` are values that it does
-    not support. A REFUSED option without either accepts its default only. ``why`` is the reason, and what to do instead.
-    ``readable``: a table with an unsupported value may still be read. ``immutable`` options cannot change once a table has
-    snapshots, ``create_only`` options never. ``aliases`` are other names of the same option. ``low`` and ``high`` limit a
-    number. ``pattern`` limits a text, and ``form`` describes that pattern in messages. ``unset`` describes what happens if
-    an option without a default is not set.
+    ``accepted`` are the only values that Lakebed supports (for a MAP: of its entries). ``refused`` are values that it
+    does not support. A REFUSED option without either accepts its default only. ``why`` is the reason, and what to do
+    instead. ``readable``: a table with an unsupported value may still be read. ``immutable`` options cannot change
+    once a table has snapshots, ``create_only`` options never. ``aliases`` are other names of the same option. ``low``
+    and ``high`` limit a number. ``pattern`` limits a text, and ``form`` describes that pattern in messages. ``unset``
+    describes what happens if an option without a default is not set.
     """
 
     name: str

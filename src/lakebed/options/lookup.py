@@ -1,4 +1,4 @@
-"""Find the option that a name belongs to: by its own name, an alias, or a family such as ``fields.<column>.stats-mode``.
+"""Finds the option of a name: by its own name, an alias, or a family such as ``fields.<column>.stats-mode``.
 
 >>> find("fields.price.stats-mode").name, find("parquet.page.size").name, find("file.compression.per.level.0").name
 ('fields.<column>.stats-mode', 'parquet.*', 'file.compression.per.level')

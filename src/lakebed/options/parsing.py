@@ -164,7 +164,9 @@ _PARSERS: Final[Mapping[Kind, Callable[[str], Value]]] = {
 
 
 def parse_option(option: Option, name: str, text: str, where: str = "") -> Value:
-    """Returns the value of ``option`` that is stored as ``text`` under ``name``, which may be an alias or an entry of a map.
+    """Returns the value of ``option`` that is stored as ``text`` under ``name``.
+
+    The name may be an alias or an entry of a map.
 
     Raises:
         OptionError: if the value is not allowed; the message names the option, the value and what is allowed.

@@ -1,8 +1,8 @@
 """Typed access to the options of a table: one attribute per option that Lakebed acts on.
 
-An attribute parses the stored text on access and returns the default where the option is not set. A value that cannot be
-parsed raises :class:`~lakebed.errors.OptionError`; it is never replaced by a default. Durations are seconds and sizes
-are bytes. What an option means is in :mod:`lakebed.options.definitions`.
+An attribute parses the stored text on access and returns the default where the option is not set. A value that cannot
+be parsed raises :class:`~lakebed.errors.OptionError`; it is never replaced by a default. Durations are seconds and
+sizes are bytes. What an option means is in :mod:`lakebed.options.definitions`.
 
 ``TableOptions.bucket.name`` is the name of the option, for code that writes an option or names it in a message.
 """

@@ -1,8 +1,9 @@
 """Typed attributes for options: one line per option in :class:`~lakebed.options.TableOptions`.
 
-A :class:`Typed` attribute reads and parses one option of an instance. On the class it is the attribute itself, so that
-``TableOptions.bucket.name`` is the option's name. The functions :func:`required`, :func:`optional`,
-:func:`listed` and :func:`names` create attributes. Each checks at import that the option exists and that its default has the declared type.
+A :class:`Typed` attribute reads and parses one option of an instance. On the class it is the attribute itself, so
+that ``TableOptions.bucket.name`` is the option's name. The functions :func:`required`, :func:`optional`,
+:func:`listed` and :func:`names` create attributes. Each checks at import that the option exists and that its default
+has the declared type.
 """
 
 from __future__ import annotations

@@ -61,13 +61,16 @@ class Storage(Protocol):
     def create_exclusive(self, path: str, data: bytes, still: Callable[[], bool] | None = None) -> bool:
         """Creates a file if the name is free; returns ``False`` if it already exists. Atomic between processes.
 
-        ``still`` is called after the content was written to a temporary file and right before the file gets its name. If
-        it returns ``False``, the file is not created. If another process renames the folder after that call, the create
-        fails too. So a commit to a dropped table never appears in a new table of the same name.
+        ``still`` is called after the content was written to a temporary file and right before the file gets its name.
+        If it returns ``False``, the file is not created. If another process renames the folder after that call, the
+        create fails too. So a commit to a dropped table never appears in a new table of the same name.
         """
 
     def replace(self, path: str, data: bytes, *, gap: bool = False) -> None:
-        """Creates or replaces a file atomically. With ``gap`` the file may be missing for a moment, if that is cheaper."""
+        """Creates or replaces a file atomically.
+
+        With ``gap`` the file may be missing for a moment, if that is cheaper.
+        """
 
     def append(self, path: str, data: bytes) -> None:
         """Adds to the end of a file. Creates the file and its folder if needed, but no folder above that.

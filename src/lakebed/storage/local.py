@@ -1,8 +1,8 @@
 """The storage of tables on the local disk.
 
-``create_exclusive`` writes a hidden temporary file and then calls ``link``. The kernel lets exactly one process succeed,
-and readers only see complete files. A file system without hard links is refused, because renaming after a check would
-lose commits.
+``create_exclusive`` writes a hidden temporary file and then calls ``link``. The kernel lets exactly one process
+succeed, and readers only see complete files. A file system without hard links is refused, because renaming after a
+check would lose commits.
 """
 
 from __future__ import annotations

@@ -115,8 +115,8 @@ class SystemTable:
         """Returns a scan, which reads nothing until its rows are requested.
 
         Tables that describe one version (``VERSIONED``) can be read as of an earlier version: ``version`` is a
-        snapshot id or a tag, ``timestamp`` epoch milliseconds, a datetime or ISO text. ``since``, ``until`` and ``mode`` are
-        for ``$audit_log`` and ``$binlog``, which then return changes, as in :meth:`lakebed.Table.scan`.
+        snapshot id or a tag, ``timestamp`` epoch milliseconds, a datetime or ISO text. ``since``, ``until`` and
+        ``mode`` are for ``$audit_log`` and ``$binlog``, which then return changes, as in :meth:`lakebed.Table.scan`.
         """
         asked = version is not None or timestamp is not None or tag is not None
         interval = self._interval(since, until, mode, asked=asked)

@@ -47,8 +47,8 @@ def chain(store: TableStore) -> pa.Table:
 def partitions(store: TableStore) -> pa.Table:
     """``$partitions``: rows, bytes and files by partition; main of a chain table also lists those of its branches.
 
-    A partition that several branches have is listed once, with the values of the first of these: main, the branch of full
-    partitions, the branch of changes. An earlier version of main lists its own partitions only.
+    A partition that several branches have is listed once, with the values of the first of these: main, the branch of
+    full partitions, the branch of changes. An earlier version of main lists its own partitions only.
     """
     own = branch_partitions(store)
     if isinstance(store, PinnedStore):

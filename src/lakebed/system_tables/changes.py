@@ -1,8 +1,8 @@
 """``$audit_log`` and ``$binlog``: the rows of a table, or its changes, with the kind of each row.
 
 Without an interval both return the rows of one version, including deletes that no compaction has dropped yet. For an
-interval they return the changes in the order of the commits. In ``$binlog`` every column is an array. It holds one value, or
-the values before and after an update, so that an update is one row.
+interval they return the changes in the order of the commits. In ``$binlog`` every column is an array. It holds one
+value, or the values before and after an update, so that an update is one row.
 """
 
 from __future__ import annotations
