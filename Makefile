@@ -56,10 +56,11 @@ browser:
 demo: $(VENV)/.spark java
 	$(BIN)/python examples/demo.py
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.dev java
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
+	$(BIN)/python tools/check_java.py
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix $(SOURCES)
@@ -107,4 +108,4 @@ soak: $(VENV)/.dev
 	LAKEBED_STREAM_BATCHES=50 LAKEBED_STREAM_KILLS=20 $(BIN)/python -m pytest $(KILLS)
 
 clean:
-	rm -rf $(VENV) .venv-bench .interop demo-warehouse .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .venv-bench .interop .java-check demo-warehouse .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from lakebed import Lake, OptionError
-from lakebed.sql.catalog_tables import OPTIONS_FROM_THE_START
-from lakebed.sql.jvm.jvm_values import version_numbers
+from lakebed.sql.options_in_names import passes_options
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def test_system_tables_of_changes_take_an_interval(lake: Lake, kept: str) -> Non
 def test_options_that_a_system_table_cannot_have_are_refused(lake: Lake, kept: str, spark: Any) -> None:
     with pytest.raises(Exception, match=r"'incremental-between' is for table .* not for \$files"):
         lake.sql(f"SELECT * FROM {kept}$files` WITH ('incremental-between' = '1,2')").collect()
-    if version_numbers(spark.version) >= OPTIONS_FROM_THE_START:
+    if passes_options(spark.version):
         with pytest.raises(Exception, match="unknown option 'nope'"):
             lake.sql(f"SELECT * FROM {kept}$files` WITH ('nope' = '1')").collect()
 

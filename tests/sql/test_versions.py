@@ -56,11 +56,14 @@ def test_a_session_without_what_we_look_for(
 def test_a_spark_without_a_class_that_our_java_needs(
     spark: Any, other: Lake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    real = files("lakebed.sql.jvm").joinpath("Bridge.java").read_text(encoding="utf-8")
-    needed = "org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable"
-    assert needed in real
-    (tmp_path / "Bridge.java").write_text(real.replace(f"import {needed};", f"import {needed}Elsewhere;"))
-    monkeypatch.setattr(jvm_module, "files", lambda _: tmp_path)
+    needed = "import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;"
+    folder = tmp_path / "java"
+    folder.mkdir()
+    for source in files("lakebed.sql.jvm").iterdir():
+        if source.name.endswith(".java"):
+            (folder / source.name).write_text(source.read_text().replace(needed, needed.replace(";", "Elsewhere;")))
+    assert "MergeIntoTableElsewhere;" in (folder / "OptimizerRule.java").read_text()
+    monkeypatch.setattr(jvm_module, "files", lambda _: folder)
     monkeypatch.setattr(jvm_module, "_bridges", {})
     assert "MergeIntoTable" in check_one_sentence(spark, other)
 
@@ -105,7 +108,7 @@ def test_names_carry_options_where_spark_does_not(
     lake: Lake, db: str, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before Spark 4.3 the session's parser is wrapped; what it makes is the same on any version."""
-    monkeypatch.setattr(attach_module, "OPTIONS_FROM_THE_START", (99, 0))
+    monkeypatch.setattr(attach_module, "passes_options", lambda _: False)
     session = spark.newSession()
     lake.attach(session)
     lake.attach(session)

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 from lakebed.errors import AlreadyExistsError, LakebedError, OptionError, UnsupportedError
 from lakebed.lake import Lake
 from lakebed.options import TableOptions
-from lakebed.sql.catalog_tables import OPTIONS_FROM_THE_START
 from lakebed.sql.jvm.jvm_values import Jvm, version_numbers
 from lakebed.sql.jvm.proxy import MEANT
+from lakebed.sql.options_in_names import check_parser, passes_options, put_options_in_names
 from lakebed.sql.spark_catalog import Catalog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_RULE: Final = "lakebed.ScanRule"
+_RULE: Final = "lakebed.OptimizerRule"
 _FUNCTIONS: Final = {
     "paimon_incremental_query": TableOptions.incremental_between.name,
     "paimon_incremental_between_timestamp": TableOptions.incremental_between_timestamp.name,
@@ -61,8 +61,8 @@ def attach(spark: SparkSession, name: str, lake: Lake) -> Jvm:
     _add_rule(jvm)
     for function, option in _FUNCTIONS.items():
         jvm.bridge.registerFunction(jvm.session_state, function, option)
-    if version_numbers(spark.version) < OPTIONS_FROM_THE_START:
-        jvm.bridge.tellOptions(jvm.session_state, name)
+    if not passes_options(spark.version):
+        put_options_in_names(jvm, name)
     catalogs.put(name, made)
     return jvm
 
@@ -87,9 +87,9 @@ def _probed(spark: SparkSession) -> tuple[Jvm, Any]:
         catalogs = field.get(manager)
         catalogs.get("lakebed").isDefined()
         jvm.session_state.experimentalMethods().extraOptimizations().size()
-        if version_numbers(spark.version) < OPTIONS_FROM_THE_START:
-            jvm.session_state.getClass().getDeclaredField("sqlParser")
-        jvm.bridge.scanRule()
+        if not passes_options(spark.version):
+            check_parser(jvm)
+        jvm.bridge.optimizerRule()
     except Exception as error:
         raise LakebedError(
             f"Lakebed cannot be a catalog of Spark {spark.version}, whose inside is not as in Spark 4.1 to 4.3 "
@@ -125,4 +125,4 @@ def _add_rule(jvm: Jvm) -> None:
     rules = methods.extraOptimizations()
     names = [rules.apply(i).ruleName() for i in range(rules.size())]
     if _RULE not in names:
-        getattr(methods, "extraOptimizations_$eq")(rules.appended(jvm.bridge.scanRule()))
+        getattr(methods, "extraOptimizations_$eq")(rules.appended(jvm.bridge.optimizerRule()))

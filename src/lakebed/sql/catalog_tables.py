@@ -18,8 +18,9 @@ from lakebed.sql.catalog_scans import RowsScanBuilder, TableScanBuilder
 from lakebed.sql.catalog_streams import STREAM_ONLY, micro_batch_stream, streaming_write
 from lakebed.sql.catalog_writes import TableWrite, TableWriteBuilder
 from lakebed.sql.evolve_on_write import merges_schema
-from lakebed.sql.jvm.jvm_values import Jvm, version_numbers
+from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import Proxy
+from lakebed.sql.options_in_names import passes_options
 from lakebed.sql.pushed_filters import nodes
 from lakebed.sql.row_changes import change_rows
 from lakebed.sql.sys_tables import GlobalTable
@@ -35,9 +36,6 @@ _READ_AND_WRITE: Final = (
 SCAN_OPTIONS: Final = ("snapshot-id", "tag-name", "timestamp-millis", "timestamp", "version", "watermark")
 """Options ``scan.*`` that ask for an earlier version of a table, and so for the columns that it had then."""
 _SPARKS_OWN_OPTIONS: Final = "__"  # notes of Spark to itself, such as the privileges that a write needs
-OPTIONS_FROM_THE_START: Final = (4, 3)
-"""Since this version of Spark tables are loaded with the options of a query; before that our parser tells them to tables that a
-statement names, and tables of ``spark.read.option(...).table(...)`` get them with their scans."""
 PRIMARY_KEY: Final = "primary-key"
 PROVIDER: Final = "paimon"
 
@@ -288,7 +286,7 @@ class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
 
     def newScanBuilder(self, options: Any) -> RowsScanBuilder:  # noqa: N802 - Java's name
         version, given = self._jvm.spark.version, _own_options(options)
-        if given and version_numbers(version) < OPTIONS_FROM_THE_START:
+        if given and not passes_options(version):
             raise UnsupportedError(
                 f"{self._name}: Spark {version} does not tell system tables the options of a query; write VERSION AS OF "
                 "instead, or name the branch in the table's name"

@@ -12,7 +12,6 @@ from lakebed.sql.jvm.proxy import JavaThrow
 
 SETTINGS: Final = "spark.paimon."
 _ANY: Final = "*"
-_OPTIONS_MARK: Final = "\x01"
 
 
 def database_of(jvm: Jvm, namespace: Any) -> str:
@@ -37,18 +36,6 @@ def table_name(ident: Any) -> str | None:
     """``database.table`` of an identifier, ``None`` if it is not of two parts."""
     parts = list(ident.namespace())
     return f"{parts[0]}.{ident.name()}" if len(parts) == 1 else None
-
-
-def told_options(name: str) -> tuple[str, dict[str, str]]:
-    """The name of a table, and the options of the query that our parser put behind it (see ``Bridge.tellOptions``).
-
-    >>> told_options('db.t' + _OPTIONS_MARK + '{"branch":"b"}')
-    ('db.t', {'branch': 'b'})
-    >>> told_options("db.t")
-    ('db.t', {})
-    """
-    plain, _, options = name.partition(_OPTIONS_MARK)
-    return plain, json.loads(options) if options else {}
 
 
 def session_options(jvm: Jvm, catalog: str, name: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, UnsupportedError
 from lakebed.lake import Lake, open_any
 from lakebed.metadata.plan.interval import INCREMENTAL_OPTIONS
+from lakebed.sql import options_in_names
 from lakebed.sql.catalog_tables import SCAN_OPTIONS, OpenTable, StagedTableProxy, SystemTableProxy, TableProxy
 from lakebed.sql.ddl import changes, definition
 from lakebed.sql.evolve_on_write import MERGE_SCHEMA
@@ -23,7 +24,6 @@ from lakebed.sql.names import (
     no_such_table,
     session_options,
     table_name,
-    told_options,
 )
 from lakebed.sql.procedures.all_procedures import PROCEDURES
 from lakebed.sql.procedures.procedure_proxy import ProcedureProxy
@@ -155,8 +155,8 @@ class Catalog(
         name = table_name(ident)
         if name is None:
             raise no_such_table(self._jvm, ident)
-        name, told = told_options(name)
-        options = {**session_options(self._jvm, self._catalog_name, name), **told, **given}
+        name, hidden = options_in_names.name_and_options(self._jvm, name)
+        options = {**session_options(self._jvm, self._catalog_name, name), **hidden, **given}
         title = f"{self._catalog_name}.{name}"
         about_all = global_table(self._lake, name)
         if about_all is not None:
@@ -170,8 +170,8 @@ class Catalog(
         except NotFoundError:
             if self._has_base(name):  # then a branch or system table is not there
                 raise
-            if told:  # Spark would show the options that are in the name
-                raise JavaThrow(self._jvm.bridge.noSuchTable(*name.split(".", 1))) from None
+            if hidden:
+                raise JavaThrow(options_in_names.no_such_table(self._jvm, name)) from None
             raise no_such_table(self._jvm, ident) from None
         if isinstance(table, SystemTable):
             return SystemTableProxy(self._jvm, title, table, travel, opened)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 def from_internal(text: str, arrow: pa.DataType) -> pa.Scalar:
-    """The value that a text of ``Bridge`` means, exactly; an Arrow or value error where the type has no such value.
+    """The value that a text of ``Values.java`` means, exactly; an Arrow or value error where the type has no such value.
 
     >>> from_internal("19000", pa.date32())
     <pyarrow.Date32Scalar: datetime.date(2022, 1, 8)>
@@ -35,7 +35,7 @@ def from_internal(text: str, arrow: pa.DataType) -> pa.Scalar:
 
 
 def to_internal(values: pa.Array | pa.ChunkedArray) -> list[str | None]:
-    """The texts that ``Bridge`` takes for these values.
+    """The texts that ``Values.java`` takes for these values.
 
     >>> to_internal(pa.array([True, None])), to_internal(pa.array([19000], pa.date32()))
     (['true', None], ['19000'])

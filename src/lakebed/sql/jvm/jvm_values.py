@@ -1,6 +1,6 @@
-"""Spark's JVM as the catalog uses it: Java values from Python ones, and the few lines of Java that Python cannot be.
+"""Spark's JVM as the catalog uses it: Java values from Python ones, and Lakebed's own Java classes.
 
-The Java (``Bridge.java``) is compiled once per JVM, in the driver.
+The Java sources beside this module are compiled once per JVM, in the driver. ``Bridge.java`` lists what Python calls.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TEXT_ROOTS: Final = frozenset({"CHAR", "VARCHAR", "STRING"})
 
 
 class Jvm:
-    """A session's JVM. ``java`` has the packages, ``bridge`` our own Java."""
+    """The JVM of a session: ``java`` has its packages, ``bridge`` calls Lakebed's own Java."""
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
@@ -120,13 +120,16 @@ def default_sql(column: Field) -> str:
 
 
 def _bridge(gateway: Any) -> Any:
-    """An instance of our Java class, compiled if this JVM has not seen it yet."""
+    """Returns an instance of ``Bridge``; compiles the Java sources if this JVM has not compiled them yet."""
     if gateway not in _bridges:
-        source = files("lakebed.sql.jvm").joinpath("Bridge.java").read_text(encoding="utf-8")
         java = gateway.jvm
-        compiler = java.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(java.java.lang.Thread.currentThread().getContextClassLoader())
-        compiler.cook(source)
-        made = compiler.getClassLoader().loadClass("lakebed.Bridge")
-        _bridges[gateway] = made.getConstructors()[0].newInstance(gateway.new_array(java.java.lang.Object, 0))
+        sources = java.java.util.HashMap()
+        for source in files("lakebed.sql.jvm").iterdir():
+            if source.name.endswith(".java"):
+                sources.put(f"lakebed/{source.name}", source.read_bytes())
+        finder = java.org.codehaus.commons.compiler.util.resource.MapResourceFinder(sources)
+        parent = java.java.lang.Thread.currentThread().getContextClassLoader()
+        loader = java.org.codehaus.janino.JavaSourceClassLoader(parent, finder, "UTF-8")
+        made = loader.loadClass("lakebed.Bridge").getConstructors()[0]
+        _bridges[gateway] = made.newInstance(gateway.new_array(java.java.lang.Object, 0))
     return _bridges[gateway]

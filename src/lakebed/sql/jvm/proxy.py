@@ -17,7 +17,7 @@ from lakebed.spark.worker_errors import known_error
 from lakebed.sql.jvm.jvm_values import Jvm
 
 _LOG: Final = logging.getLogger("lakebed")
-_FAILURE: Final = "lakebed.Bridge$Failure"
+_FAILURE: Final = "lakebed.Failure"
 
 
 MEANT: Final = "lakebed_meant"

@@ -1,0 +1,84 @@
+package lakebed;
+
+import java.lang.reflect.Method;
+import org.apache.spark.sql.catalyst.analysis.AssignmentUtils;
+import org.apache.spark.sql.catalyst.analysis.TableOutputResolver;
+import org.apache.spark.sql.catalyst.expressions.Alias;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils;
+import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.connector.catalog.CatalogV2Util;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+import scala.Option;
+import scala.collection.immutable.Nil$;
+import scala.collection.immutable.Seq;
+import scala.collection.mutable.ArrayBuffer;
+
+/** Logical plans whose columns are made to fit a table or a query. */
+public final class Plans {
+
+  /** Returns the columns of a catalog table. The method that makes them takes a flag since Spark 4.3. */
+  public static Object columns(StructType schema) throws ReflectiveOperationException {
+    Method[] methods = CatalogV2Util.class.getMethods();
+    for (int i = 0; i < methods.length; i++) {
+      if (methods[i].getName().equals("structTypeToV2Columns")) {
+        boolean old = methods[i].getParameterTypes().length == 1;
+        return methods[i].invoke(null, old ? new Object[] {schema} : new Object[] {schema, Boolean.FALSE});
+      }
+    }
+    throw new NoSuchMethodException("structTypeToV2Columns");
+  }
+
+  /**
+   * Returns values for all columns of a table, given those that an UPDATE, or an INSERT of a MERGE, sets; with Spark's
+   * casts.
+   */
+  public static Object aligned(String verb, Seq columns, Seq assignments) throws Throwable {
+    return SparkVersions.called(AssignmentUtils.class, "align" + verb + "Assignments", new Object[] {columns, assignments});
+  }
+
+  /**
+   * Returns the plan of a frame with the columns of a table: matched by name, with Spark's casts, defaults and errors.
+   */
+  public static LogicalPlan fitted(String table, StructType schema, Dataset frame, SQLConf conf) throws Throwable {
+    return (LogicalPlan) SparkVersions.called(
+        TableOutputResolver.class,
+        "resolveOutputColumns",
+        new Object[] {table, DataTypeUtils.toAttributes(schema), frame.queryExecution().analyzed(), Boolean.TRUE, conf,
+            fillsUp()});
+  }
+
+  /** The argument that fills columns without data with their defaults: a flag before Spark 4.2, then a constant. */
+  private static Object fillsUp() throws ReflectiveOperationException {
+    Method[] methods = TableOutputResolver.class.getMethods();
+    for (int i = 0; i < methods.length; i++) {
+      Class[] types = methods[i].getParameterTypes();
+      if (methods[i].getName().equals("resolveOutputColumns") && types[types.length - 1] == Boolean.TYPE) {
+        return Boolean.TRUE;
+      }
+    }
+    Class modes =
+        Thread.currentThread().getContextClassLoader().loadClass(TableOutputResolver.class.getName() + "$DefaultValueFillMode$");
+    return modes.getMethod("FILL", new Class[0]).invoke(modes.getField("MODULE$").get(null), new Object[0]);
+  }
+
+  /** Returns the plan of a frame under the names and ids of other columns, to which a query refers. */
+  public static LogicalPlan columnsAs(Dataset frame, Seq output) {
+    return renamed(frame.queryExecution().analyzed(), output);
+  }
+
+  public static LogicalPlan renamed(LogicalPlan plan, Seq output) {
+    ArrayBuffer columns = new ArrayBuffer();
+    for (int i = 0; i < output.size(); i++) {
+      AttributeReference wanted = (AttributeReference) output.apply(i);
+      Attribute given = (Attribute) plan.output().apply(i);
+      columns.addOne(
+          new Alias(given, wanted.name(), wanted.exprId(), (Seq) Nil$.MODULE$, Option.empty(), (Seq) Nil$.MODULE$));
+    }
+    return new Project((Seq) columns.toSeq(), plan);
+  }
+}
