@@ -4,7 +4,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := src tests bench examples
+SOURCES := src tests bench examples tools
 # Each of these has Spark sessions of its own, so each gets processes of its own.
 # The longest files first, so that both workers have something to do until the end.
 LONG := tests/faults tests/state_machines/test_maintenance_machine.py tests/races
