@@ -1,7 +1,8 @@
 """How much the tests try.
 
-``make test`` tries little, so that people wait for it: few examples of each property, short histories, and no test that has
-the marker ``long``. ``make check`` sets ``LAKEBED_EFFORT=full`` and tries everything.
+``make test`` tries little, so that people wait for it: few examples of each property, short histories, a few steps of each
+fault matrix, and no test that has the marker ``long``. ``make check`` sets ``LAKEBED_EFFORT=full`` and tries everything. It
+runs those tests again whose marker, ``scales`` or ``hypothesis``, says that they try more then.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any
 import pytest
 
 FULL = os.environ.get("LAKEBED_EFFORT") == "full"
+STRIDE = 1 if FULL else 5
+"""Fault matrices break an operation at each of its steps in ``make check``, at every fifth in ``make test``."""
 
 
 def examples(full: int) -> int:
-    """The number of examples of a property: the full number in ``make check``, a fifth of it in ``make test``."""
+    """The number of examples of a property, or of steps of a history: a fifth of the full number in ``make test``."""
     return full if FULL else min(full, max(full // 5, 3))
 
 

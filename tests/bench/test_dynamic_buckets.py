@@ -6,6 +6,7 @@ import pytest
 from bench.dynamic_buckets import assigner, show, table
 
 
+@pytest.mark.long
 def test_a_small_run(capsys: pytest.CaptureFixture[str]) -> None:
     found = {
         "assigner": {name: assigner(name, 20_000) for name in ("lakebed", "dict")},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from bench.history import SHAPES, build, opened, timed
 
 from lakebed.metadata.history.history_index import forget_indexes
@@ -13,6 +14,7 @@ from lakebed.metadata.history.pages import find_page
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.long
 def test_the_documentation_shows_what_pages_open(tmp_path: Path) -> None:
     assert opened(tmp_path) in (ROOT / "docs" / "history.md").read_text()
 

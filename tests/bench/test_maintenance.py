@@ -31,6 +31,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], s
     return json.loads(path.read_text()), done.stdout
 
 
+@pytest.mark.long
 def test_every_task_was_measured_at_both_sizes(results: tuple[dict[str, Any], str]) -> None:
     found, printed = results
     assert list(found) == ["quarter", "whole"]

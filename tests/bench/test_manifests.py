@@ -40,6 +40,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
     return json.loads(path.read_text()), done.stdout
 
 
+@pytest.mark.long
 def test_everything_was_measured(run: tuple[dict[str, Any], str]) -> None:
     found, printed = run
     assert list(found["commits"]["lakebed"]) == [str(size) for size in FILES]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from bench.service import make_tables, questions, run, serving
 
 
+@pytest.mark.long
 def test_a_small_run(tmp_path: Path) -> None:
     make_tables(tmp_path, [300])
     asked = questions([300])

@@ -43,6 +43,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
     return json.loads(path.read_text()), done.stdout
 
 
+@pytest.mark.long
 def test_every_system_was_measured_at_every_task(run: tuple[dict[str, Any], str]) -> None:
     report, _ = run
     measured = {(one["task"], one["order"], one["system"]) for one in report["measurements"]}
@@ -58,12 +59,14 @@ def test_every_system_was_measured_at_every_task(run: tuple[dict[str, Any], str]
         assert one["files"] == (1 if (one["task"], one["system"]) == ("append", "pyarrow") else DAYS)
 
 
+@pytest.mark.long
 def test_what_was_read_is_what_was_written(run: tuple[dict[str, Any], str]) -> None:
     report, _ = run
     scans = [one for one in report["measurements"] if one["task"] == "scan"]
     assert [one["equal"] for one in scans] == [True] * 4
 
 
+@pytest.mark.long
 def test_the_report_is_printed_with_ratios(run: tuple[dict[str, Any], str]) -> None:
     report, printed = run
     for row in report["summary"]:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from lakebed.buckets.bucket_pruning import buckets_of
 from lakebed.buckets.fixed import bucket_of_rows
@@ -85,7 +86,7 @@ def test_both_zeros_are_looked_for() -> None:
     assert buckets("f = double('NaN')", schema) is None
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.sampled_from("abc")), min_size=1, max_size=8),
     st.lists(st.integers(0, 5), min_size=1, max_size=3),

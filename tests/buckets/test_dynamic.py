@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from lakebed.buckets import known_hashes
 from lakebed.buckets.dynamic import MOST_BUCKETS, Assigner, Spread, assigner_of, poured
@@ -41,7 +42,7 @@ def evenly(count: int, seed: int = 0) -> Hashes:
 
 
 @given(batches=BATCHES, spread=SPREADS, restarts=st.sets(st.integers(0, 12)), partition=INT32, data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_a_key_stays_in_its_bucket(
     batches: list[list[int]], spread: Spread, restarts: set[int], partition: int, data: st.DataObject
 ) -> None:
@@ -188,7 +189,7 @@ def small_constants(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(
     parts=st.lists(st.sets(INT32, max_size=60), max_size=6), asked=st.lists(st.lists(INT32, max_size=90), max_size=8)
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_known_hashes_are_found(parts: list[set[int]], asked: list[list[int]]) -> None:
     """Before and after runs are merged and have directories; what two buckets claim is in the lower one."""
     with pytest.MonkeyPatch.context() as patch:

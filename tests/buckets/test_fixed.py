@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.format.binary_rows import JAVA_NULLS, VECTORS, array_of, row_sets, types_of
 
 from lakebed.buckets.fixed import bucket_of_rows
@@ -41,7 +42,7 @@ def test_nulls_go_where_java_puts_them(text: str, data: str) -> None:
     assert bucket_of_rows([pa.nulls(1) for _ in types], types, 7).tolist() == [wanted]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(row_sets(max_columns=2), st.integers(1, 2**31 - 1))
 def test_default_is_the_absolute_java_remainder(case: tuple[list[Atomic], list[list[Any]]], buckets: int) -> None:
     types, values = case
@@ -105,7 +106,7 @@ def java_big_decimal_hash(number: int, scale: int) -> int:
     return wrap(31 * wrap(h if number > 0 else -h) + scale)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(row_sets(max_columns=3), st.integers(1, 2**31 - 1))
 def test_hive_is_the_reference(case: tuple[list[Atomic], list[list[Any]]], buckets: int) -> None:
     types, values = case

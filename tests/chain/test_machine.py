@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.chain.days import Days, date_of, new_table, partition
+from tests.effort import examples
 from tests.lakes import open_lake
 
 from lakebed.chain.branch_log import forget_logs, sidecar_path
@@ -183,6 +184,6 @@ class ChainLife(RuleBasedStateMachine):
 
 
 ChainLife.TestCase.settings = settings(
-    max_examples=10, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(10), stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
 )
 test_a_chain_table_shows_every_day_as_it_was_replayed = ChainLife.TestCase

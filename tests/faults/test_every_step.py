@@ -25,8 +25,20 @@ from lakebed.errors import CommitOutcomeUnknownError
 EVERYTHING = os.environ.get("LAKEBED_FAULTS") == "all"
 RANDOM_PART = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 KILLED = CommitOutcomeUnknownError("nobody lived to tell")
+QUICK = {
+    "append",
+    "upsert",
+    "roll back",
+    "expire partitions",
+    "create a branch",
+    "create a tag",
+    "create a table",
+    "alter",
+}
 EACH_OPERATION = pytest.mark.parametrize(
-    ("case", "name"), [(name, name) for name in OPERATIONS], indirect=["case"], ids=OPERATIONS
+    ("case", "name"),
+    [pytest.param(name, name, id=name, marks=() if name in QUICK else pytest.mark.long) for name in OPERATIONS],
+    indirect=["case"],
 )
 
 

@@ -13,13 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+from tests.effort import examples
 from tests.faults import victim
 from tests.faults.state import check_harmless, check_sound, rows_of
 from tests.races.crew import start
 
 from lakebed import connect
 
-KILLS = int(os.environ.get("LAKEBED_KILLS", "40"))
+KILLS = int(os.environ.get("LAKEBED_KILLS", examples(40)))
 
 
 @dataclass
@@ -47,6 +49,7 @@ class Model:
         return copy
 
 
+@pytest.mark.scales
 def test_a_process_that_is_killed_again_and_again(tmp_path: Path, tried: Callable[[str, str], None]) -> None:
     warehouse, notes = str(tmp_path / "w"), tmp_path / "notes"
     victim.create(warehouse)

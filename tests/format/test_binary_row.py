@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.format.binary_rows import ATOMICS, JAVA_NULLS, VECTORS, array_of, reference_row, row_sets, types_of
 
 from lakebed.errors import CorruptError, DataError, UnsupportedError
@@ -55,7 +56,7 @@ def test_nulls_as_java_writes_them(text: str, expected: str) -> None:
         assert [column.to_pylist() for column in decode_rows(pa.array([data]), types)] == [[None]] * len(types)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(row_sets(), st.booleans())
 def test_same_bytes_as_the_reference_and_back(case: tuple[list[Atomic], list[list[Any]]], compact: bool) -> None:
     types, values = case
@@ -90,7 +91,7 @@ def _sample(kind: Atomic) -> list[Any]:
     return [False, True] if kind.root == "BOOLEAN" else [1, 100]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(row_sets(max_columns=3), st.data())
 def test_any_chunks_and_slices(case: tuple[list[Atomic], list[list[Any]]], data: st.DataObject) -> None:
     types, values = case
@@ -243,7 +244,7 @@ def test_slots_that_cannot_be(kind: Atomic, slot: bytes, message: str) -> None:
         decode_rows(pa.array([row]), [kind])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(0, len(MIXED_ROW) - 1), st.integers(0, 255), st.integers(0, len(MIXED_ROW) - 1), st.integers(0, 255))
 def test_broken_bytes_never_break_the_process(first: int, one: int, second: int, other: int) -> None:
     broken = bytearray(MIXED_ROW)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap
+from tests.effort import examples
 
 from lakebed.errors import CorruptError, DataError
 from lakebed.format.deletion_vector import VectorRange, read_deletion_vector, write_deletion_vectors
@@ -39,7 +40,7 @@ def test_bitmap64() -> None:
         read_deletion_vector(blob, where="index-0", length=len(blob) - 8)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     st.dictionaries(
         st.text(min_size=1, max_size=5),

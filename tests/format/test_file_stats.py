@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.format.binary_rows import ATOMICS, array_of
 
 from lakebed.errors import CorruptError, DataError, OptionError
@@ -182,7 +183,7 @@ def footer(table: pa.Table, **options: Any) -> pq.FileMetaData:
     return pq.read_metadata(sink)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from([a for a in ATOMICS if a[0].root not in {"FLOAT", "DOUBLE"}]), st.data(), st.booleans())
 def test_footers_say_what_arrow_says(
     case: tuple[Atomic, st.SearchStrategy[Any]], data: st.DataObject, as_int: bool
@@ -391,7 +392,7 @@ def test_decode_corrupt_stats_names_the_place() -> None:
         )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(ATOMICS), st.data())
 def test_collected_built_and_decoded_bounds_hold(
     case: tuple[Atomic, st.SearchStrategy[Any]], data: st.DataObject

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.metadata.entries import adds, random_tables, same
 
 from lakebed.errors import CorruptError, UnsupportedError
@@ -12,7 +13,7 @@ from lakebed.format.manifest import avro
 from lakebed.format.manifest.manifest import MANIFEST_AVRO, decode_manifest, decode_manifests, encode_manifest
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(random_tables, max_size=4), st.sampled_from(["zstd", "null"]))
 def test_together_as_alone(tables: list[pa.Table], codec: str) -> None:
     files = [(str(i), encode_manifest(table, codec=codec)) for i, table in enumerate(tables)]

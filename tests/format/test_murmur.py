@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.format.binary_rows import VECTORS, array_of, reference_row, row_sets, types_of
 
 from lakebed.errors import DataError
@@ -53,7 +54,7 @@ def test_hashes_of_a_dynamic_bucket_index() -> None:
     assert second.hex(" ", 4) == "d206e547 eb3f5e0d 0f8248f4 4fe4bbf0 5759f99e"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(row_sets(), st.booleans())
 def test_same_as_the_reference(case: tuple[list[Atomic], list[list[Any]]], compact: bool) -> None:
     types, values = case

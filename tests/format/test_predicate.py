@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from lakebed.errors import ExpressionError
 from lakebed.format.predicate import (
@@ -206,7 +207,7 @@ def nodes_and_files(draw: st.DrawFn) -> tuple[Node, list[tuple[Rows, int]]]:
     return node, draw(st.lists(file, min_size=1, max_size=4))
 
 
-few = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @few
@@ -304,7 +305,7 @@ def view_of(files: list[Rows], styles: Sequence[int], hidden: set[str], no_count
     return StatsView(np.array([len(rows) for rows in files], np.int64), stats)
 
 
-@settings(few, max_examples=200)
+@settings(few, max_examples=examples(200))
 @given(nodes_and_files(), st.sets(st.sampled_from(sorted(POOLS)), max_size=3), st.booleans())
 def test_statistics_never_lie(
     given_case: tuple[Node, list[tuple[Rows, int]]], hidden: set[str], no_counts: bool
@@ -464,7 +465,9 @@ def test_a_hundred_thousand_files_at_once() -> None:
 # ------------------------------------------------------------------------------------------------------ Parquet, text
 
 
-@settings(few, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    few, max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(given_case=nodes_and_rows())
 def test_a_parquet_reader_may_prune_with_what_is_implied(tmp_path: Path, given_case: tuple[Node, Rows]) -> None:
     node, rows = given_case

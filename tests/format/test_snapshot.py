@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from lakebed.errors import CorruptError, UnsupportedError
 from lakebed.format.snapshot import (
@@ -196,7 +197,7 @@ def test_rubbish_is_named(text: str | bytes) -> None:
         snapshot_from_json(text, where="snapshot/snapshot-1")
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.data())
 def test_damage_is_never_another_error(data: st.DataObject) -> None:
     text = bytearray(JAVA.encode())

@@ -275,6 +275,7 @@ def deleted_since(store: TableStore) -> set[str]:
     return found
 
 
+@pytest.mark.scales
 @pytest.mark.parametrize("producer", ["none", "input"])
 def test_failing_at_every_step(producer: str, tmp_path: Path) -> None:
     """Whenever it dies, every change is still there as a snapshot or a changelog, with its files; the next call goes on."""

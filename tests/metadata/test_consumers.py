@@ -118,6 +118,7 @@ def test_without_the_option_no_consumer_goes(tmp_path: Path) -> None:
     assert expire_consumers(store, now_millis=2**60) == []
 
 
+@pytest.mark.scales
 def test_a_failure_at_every_step(tmp_path: Path) -> None:
     reset_consumer(history(tmp_path / "t", "a", "b"), "me", 1)
 

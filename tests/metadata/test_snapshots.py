@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.metadata.stores import Interrupted, Logged, new_store, open_store, write_snapshot
 
 from lakebed.errors import CorruptError, NotFoundError, StorageError, UnsupportedError
@@ -92,7 +93,7 @@ def test_the_earliest_whatever_its_hint_says(store: TableStore, hint: bytes | No
     assert snapshots.earliest_id() == 3
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.sets(st.integers(1, 12), max_size=8), st.integers(0, 14).map(lambda n: str(n).encode()) | st.binary(max_size=4)
 )
@@ -134,7 +135,7 @@ def test_other_files_in_the_folder_are_not_snapshots(store: TableStore) -> None:
 # ------------------------------------------------------------------------------------------------------ by time
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.dictionaries(st.integers(1, 60), st.integers(0, 8), max_size=40), st.lists(st.integers(-1, 9), max_size=4))
 def test_by_time_is_what_brute_force_finds(times: dict[int, int], asked: list[int]) -> None:
     """Times repeat and step back, ids have holes."""

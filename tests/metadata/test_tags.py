@@ -381,6 +381,7 @@ CHANGES: dict[str, tuple[Callable[[TableStore], object], list[set[str]], set[str
 }
 
 
+@pytest.mark.scales
 @pytest.mark.parametrize("change", list(CHANGES))
 def test_a_failure_at_every_step(tmp_path: Path, change: str) -> None:
     act, allowed, final = CHANGES[change]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from lakebed import Lake, Table, connect
 from lakebed.changes import (
@@ -146,7 +147,7 @@ writes = st.lists(st.dictionaries(keys, st.integers(0, 2), min_size=1, max_size=
 
 
 @given(writes, st.booleans(), st.data())
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_two_states(lake: Lake, made: list[dict[int, int]], keyed: bool, data: st.DataObject) -> None:
     """What came and what went, taken from the rows of both states."""
     name = f"db.t{len(lake.tables('db'))}"

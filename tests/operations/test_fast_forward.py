@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.metadata.crashes import at_every_step
 from tests.metadata.histories import add, check_readable, files_of, history, live
 from tests.metadata.stores import Interrupted, Logged, files_below, open_store
@@ -234,7 +235,7 @@ def test_snapshots_that_expire_on_the_branch_meanwhile_are_not_brought_back(tmp_
 STEPS = st.lists(st.sampled_from(["commit", "alter"]), max_size=3)
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ours=STEPS, theirs=STEPS)
 def test_any_two_histories(tmp_path_factory: pytest.TempPathFactory, ours: list[str], theirs: list[str]) -> None:
     root = tmp_path_factory.mktemp("t")
@@ -249,6 +250,7 @@ def test_any_two_histories(tmp_path_factory: pytest.TempPathFactory, ours: list[
     check_equal(store, branch)
 
 
+@pytest.mark.scales
 @pytest.mark.parametrize("case", ["longer", "shorter", "schemas"])
 def test_a_failure_at_every_step(tmp_path: Path, case: str) -> None:
     ours, theirs = (3, 1) if case == "shorter" else (1, 2)

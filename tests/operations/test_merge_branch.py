@@ -231,6 +231,7 @@ def test_two_who_merge_at_once(tmp_path: Path) -> None:
     assert live(open_store(tmp_path)) == ["a", "b", "main", "x", "y"]
 
 
+@pytest.mark.scales
 def test_a_failure_at_every_step(tmp_path: Path) -> None:
     parted(tmp_path / "t")
     before, after_merge = ["a", "b", "main"], ["a", "b", "main", "x", "y"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.effort import STRIDE
 from tests.metadata.entries import adds
 from tests.metadata.needed_files import files_on_disk, needed_files
 from tests.metadata.stores import Failing, Interrupted, Logged, commit_files, files_below, new_store, open_store
@@ -156,9 +157,10 @@ def test_nothing_goes_while_a_manifest_is_missing(made: Table) -> None:
     assert files_below(made.path) == before
 
 
+@pytest.mark.scales
 def test_failing_at_any_call_loses_nothing(made: Table, tmp_path: Path) -> None:
     plant(made._store, *ORPHANS)
-    for fail_at in range(1, 300):
+    for fail_at in range(1, 300, STRIDE):
         root = tmp_path / "copy"
         shutil.rmtree(root, ignore_errors=True)
         shutil.copytree(made.path, root)

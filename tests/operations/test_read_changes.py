@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.lakes import open_lake
 
 import lakebed
@@ -183,7 +184,7 @@ STEPS: st.SearchStrategy[tuple[Any, ...]] = st.one_of(
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(
-    max_examples=4,
+    max_examples=examples(4),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a history takes minutes to shrink

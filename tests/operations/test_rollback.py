@@ -194,6 +194,7 @@ def test_a_branch_is_rolled_back_alone(tmp_path: Path) -> None:
     assert live(store) == ["a", "b"]
 
 
+@pytest.mark.scales
 @pytest.mark.parametrize("expired", [False, True])
 def test_a_failure_at_every_step(tmp_path: Path, expired: bool) -> None:
     store = history(tmp_path / "t", "a", "b", "c", "d")

@@ -71,11 +71,16 @@ def candidates(key: int, done: list[list[Write]]) -> set[tuple[int, int]]:
     ("table", "writers", "full"),
     [
         ("plain", 2, False),
-        ("plain", 2, True),
-        ("spread", 4, False),
-        ("vectors", 4, True),
-        ("plain", 8, False),
-        ("plain", 8, True),
+        *(
+            pytest.param(*case, marks=pytest.mark.long)
+            for case in (
+                ("plain", 2, True),
+                ("spread", 4, False),
+                ("vectors", 4, True),
+                ("plain", 8, False),
+                ("plain", 8, True),
+            )
+        ),
     ],
     indirect=["table"],
 )
@@ -93,7 +98,9 @@ def test_the_same_new_keys(table: Table, writers: int, full: bool) -> None:
     assert any(write.made > write.began + 1 for own in done for write in own), "the writers did not race"
 
 
-@pytest.mark.parametrize(("table", "upserters"), [("large", 1), ("large", 2)], indirect=["table"])
+@pytest.mark.parametrize(
+    ("table", "upserters"), [("large", 1), pytest.param("large", 2, marks=pytest.mark.long)], indirect=["table"]
+)
 def test_overwrites_that_remap_keys(table: Table, upserters: int) -> None:
     """An upsert that lands after an overwrite finds its keys in other buckets, or nowhere; each is there once, and newer."""
     table.write(dynamic_workers.rows(KEYS, -1, -1))

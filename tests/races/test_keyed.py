@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.effort import long_except
 from tests.metadata.stores import check_tidy
 from tests.races import keyed_workers
 from tests.races.crew import together
@@ -23,7 +24,7 @@ KINDS: dict[str, dict[str, str]] = {
 }
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=long_except(["plain"], KINDS))
 def table(request: pytest.FixtureRequest, lake: Lake) -> Table:
     options = {"bucket": "2", **KINDS[request.param]}
     return lake.create_table("db.t", "k INT, writer INT, n INT", primary_key=["k"], options=options)

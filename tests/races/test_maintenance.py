@@ -74,12 +74,14 @@ def test_expiries_and_writes_and_reads(table: Table) -> None:
     check(table)
 
 
+@pytest.mark.long
 def test_expiries_and_compactions(table: Table) -> None:
     race(table, (workers.expire, 2), (workers.pack,))
     assert rows_of(table) == written()
     check(table)
 
 
+@pytest.mark.long
 def test_expiries_and_tags_and_branches(table: Table) -> None:
     """A tag or branch that was made shows its snapshot; one whose snapshot went first was not made."""
     _, (tags, _), (branches, _) = race(table, (workers.expire, 1), (workers.tag,), (workers.branch,))
@@ -93,6 +95,7 @@ def test_expiries_and_tags_and_branches(table: Table) -> None:
     check(table)
 
 
+@pytest.mark.long
 def test_rollbacks_and_writes(table: Table) -> None:
     """Every row that is there was written and is there once; nothing builds on what was rolled back."""
     ((done, _),) = race(table, (workers.roll_back,))
@@ -107,6 +110,7 @@ def test_rollbacks_and_writes(table: Table) -> None:
     check(table)
 
 
+@pytest.mark.long
 def test_orphan_removal_and_writes(table: Table) -> None:
     """Files of commits under way are younger than a day."""
     race(table, (workers.remove_orphans,), (workers.pack,))

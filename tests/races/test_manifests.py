@@ -22,6 +22,7 @@ KINDS: dict[str, tuple[list[str], dict[str, str]]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_four_writers_and_compactors_of_manifests(tmp_path: Path, kind: str) -> None:
     warehouse = str(tmp_path / "w")

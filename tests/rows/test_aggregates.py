@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from lakebed import Scan, Table
 from lakebed.changes import AddColumn, UpdateColumnType
@@ -130,7 +131,7 @@ def test_nested_columns_have_no_bounds(table: Callable[..., Table]) -> None:
         bounds(made, "a")
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     writes=st.lists(
         st.lists(st.tuples(st.integers(0, 20), st.none() | st.integers(-5, 5)), min_size=1, max_size=6),

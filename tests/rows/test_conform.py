@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.rows.random_tables import data_types, plain, tables, values_of
 
 from lakebed.errors import DataError
@@ -27,7 +28,7 @@ from lakebed.rows.conform import conform, open_batches
 # ---------------------------------------------------------------------------------------------------------- what fits
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(tables(), st.randoms())
 def test_rows_that_fit_stay_as_they_are(case: tuple[tuple[Field, ...], pa.Table], random: Any) -> None:
     fields, table = case
@@ -73,7 +74,7 @@ def _converted(exact: pa.Array, other: pa.DataType) -> pa.Array:
     return exact.cast(other)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data_types(1).flatmap(lambda kind: st.tuples(st.just(kind), st.lists(values_of(kind), max_size=5))))
 def test_other_arrow_types_for_the_same_values(case: tuple[DataType, list[Any]]) -> None:
     data_type, values = case

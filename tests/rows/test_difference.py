@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from lakebed.rows.difference import not_in
 
@@ -51,7 +52,7 @@ def text(row: dict[str, Any]) -> str:
     return repr([(name, text(value) if isinstance(value, dict) else value) for name, value in sorted(row.items())])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(rows=ROWS, others=ROWS, share=st.booleans())
 def test_against_counters(rows: list[dict[str, Any]], others: list[dict[str, Any]], *, share: bool) -> None:
     if share:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from lakebed.rows.grouping import Group, group_rows
 
@@ -44,7 +45,7 @@ def rows_of(group: Group) -> list[int]:
     return rows
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(keyed_rows())
 def test_groups_are_those_of_brute_force(case: tuple[pa.Table, list[pa.ChunkedArray], list[tuple[Any, ...]]]) -> None:
     table, keys, of_row = case

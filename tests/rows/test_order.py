@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from lakebed.rows.order import order_by_key
 
@@ -52,7 +53,7 @@ def keyed_rows(draw: st.DrawFn) -> tuple[list[list[object]], list[pa.ChunkedArra
     return values, arrays, sequence
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(keyed_rows(), st.sampled_from([None, "ascending", "descending"]))
 def test_order_is_the_stable_order_of_keys(
     rows: tuple[list[list[object]], list[pa.ChunkedArray], list[int | None]], direction: str | None

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from lakebed.rows.sort_order import BITS, Scale, Sorter, SortOrder, hilbert_axes, interleaved
 from lakebed.rows.sorted_rows import sorted_portions
@@ -40,7 +41,7 @@ def comparable(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from(sorted(COLUMNS)), st.data())
 def test_places_are_in_the_order_of_the_values(name: str, data: st.DataObject) -> None:
     """Also those of values that the sample lacks; nulls come first."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.metadata.stores import new_store
 
 from lakebed.format.manifest.manifest import NO_ENTRIES
@@ -22,7 +23,7 @@ from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.keyed.keyed_write import KeyedWriter
 from lakebed.table import Table
 
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 KEY = st.tuples(st.integers(0, 3), st.sampled_from(["", "a", "b", "ba", "c"]))
 RUN = st.lists(KEY, min_size=1, max_size=30)
 
@@ -101,7 +102,7 @@ def written(store: TableStore, rows: list[tuple[Any, ...]], order: list[int], bu
     return sorted(map(str, Table(store).scan().to_arrow().to_pylist())), spans.select(columns).to_pylist()
 
 
-@settings(QUICK, max_examples=15)
+@settings(QUICK, max_examples=examples(15))
 @given(st.lists(ROW, min_size=1, max_size=30), st.randoms(use_true_random=False), st.sampled_from(["listagg", "plain"]))
 def test_rows_in_any_order_and_any_budget_give_the_same_table(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Any], shuffle: Any, engine: str

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.rows.where_cases import (
     CASES,
     COLUMNS,
@@ -113,7 +114,7 @@ def wide_literals(draw: st.DrawFn) -> str:
         return f"{max(min(digits, 10**38 - 1), 1 - 10**38) * Decimal(10) ** -scale:f}"
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(["x", "n", "z"]), st.sampled_from(["=", "!=", "<", "<=", ">", ">="]), wide_literals())
 def test_a_decimal_literal_compares_exactly(column: str, op: str, literal: str) -> None:
     wanted = Decimal(literal)

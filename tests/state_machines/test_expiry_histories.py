@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+from tests.effort import examples
 from tests.lakes import open_lake
 from tests.metadata.needed_files import branches, files_on_disk, needed_files
 
@@ -207,11 +208,12 @@ class VectorHistories(Histories):
     options: ClassVar[dict[str, str]] = {"bucket": "1", "deletion-vectors.enabled": "true", "write-only": "false"}
 
 
+@pytest.mark.scales
 @pytest.mark.parametrize("machine", [Histories, KeyedHistories, VectorHistories])
 def test_what_stays_reads_as_before_and_what_is_not_needed_goes(machine: type[Histories]) -> None:
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=12, stateful_step_count=18, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=examples(12), stateful_step_count=18, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

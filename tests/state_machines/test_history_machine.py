@@ -14,6 +14,7 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.effort import examples
 from tests.metadata.long_histories import ReadOnly, Refusing, commit_snapshot, snapshot, with_storage
 from tests.metadata.stores import new_store
 
@@ -169,4 +170,4 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestHistories.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)

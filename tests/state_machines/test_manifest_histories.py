@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.lakes import open_lake
 from tests.metadata.entries import names_of
 from tests.metadata.stores import check_tidy, files_below, open_store, referenced, snapshots_on_disk
@@ -67,7 +68,9 @@ def test_twenty_commits_of_ten_rows_read_two_hundred(tmp_path: Path, kind: str) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("options", [{}, OFTEN], ids=["defaults", "often"])
+@pytest.mark.parametrize(
+    "options", [pytest.param({}, id="defaults", marks=pytest.mark.long), pytest.param(OFTEN, id="often")]
+)
 def test_sixty_commits_cross_compactions_with_all_rows_there(
     tmp_path: Path, kind: str, options: dict[str, str]
 ) -> None:
@@ -142,7 +145,7 @@ partitions, ids = st.integers(0, 2), st.integers(0, 15)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(12), suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_every_snapshot_of_a_random_history_shows_the_model(kind: str, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 import lakebed
 from lakebed.errors import OptionError
@@ -60,13 +61,13 @@ CHANGES = st.lists(
 
 
 @given(CHANGES)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_updates_are_found_as_by_a_walk_over_the_changes(changes: list[Change]) -> None:
     assert packed(changes) == (modelled(changes), [])
 
 
 @given(CHANGES)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_only_what_may_become_an_update_waits(changes: list[Change]) -> None:
     rows, waiting = packed(changes, more=True)
     last = {key: number for number, (_, key) in enumerate(changes)}
@@ -141,7 +142,7 @@ LIMITS = st.builds(
 
 
 @given(writes=WRITES, limits=LIMITS)
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_stream_has_the_rows_of_the_batch_read(module_lake: lakebed.Lake, writes: Any, limits: Limits) -> None:
     table = make(module_lake, TINY_FILES)
     numbers = itertools.count()

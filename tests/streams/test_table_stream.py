@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 import lakebed
 from lakebed import changes
@@ -162,7 +163,7 @@ LIMITS = st.builds(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     before=st.lists(WRITES | st.just(("compact",)), max_size=3),
     history=st.lists(WRITES | STEPS, max_size=10),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.effort import long_except
 from tests.rows.keyed.keyed_tables import index_of
 from tests.tables.dynamic_tables import buckets_of, check_index, dynamic, rows, shown
 
@@ -331,7 +332,7 @@ def test_system_tables(lake: Lake) -> None:
 # ------------------------------------------------------------------------------------------------------------- a model
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", long_except([0], range(3)))
 def test_a_random_life(lake: lakebed.Lake, seed: int) -> None:
     """Random writes, deletes, overwrites, compactions and restarts with other settings, against a plain dict."""
     dice = random.Random(seed)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.chain.chain_tables import ChainFixture
+from tests.effort import examples
 
 DAYS = ("20250129", "20250130", "20250131", "20250201", "20250202")
 REGIONS = ("eu", "us")
@@ -94,7 +95,7 @@ def apply(chain: ChainFixture, model: Model, step: tuple[str, str, str, list[Any
     [{}, {"sequence.field": "s"}, {"sequence.field": "s", "deletion-vectors.enabled": "true", "bucket": "1"}],
     ids=["plain", "sequence", "vectors"],
 )
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(st.one_of(delta_write, delta_write, full_write, compaction), min_size=1, max_size=7))
 def test_every_view_is_a_replay(options: dict[str, str], steps: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:

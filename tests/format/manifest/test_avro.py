@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.metadata.entries import entries, entry, random_tables, same
 
 from lakebed.errors import CorruptError, OptionError, UnsupportedError
@@ -103,7 +104,7 @@ def test_decode_records_gives_dictionaries() -> None:
 # -------------------------------------------------------------------------------------------- the two decoders
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(random_tables, st.sampled_from(CODECS))
 def test_the_two_decoders_agree(table: pa.Table, codec: str) -> None:
     assert same(decoded_both_ways(encode_manifest(table, codec=codec)), table)
@@ -115,7 +116,7 @@ def test_the_two_decoders_agree_on_many_blocks(codec: str) -> None:
     assert same(decoded_both_ways(encode_manifest(table, codec=codec)), table)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(random_tables, st.sampled_from(["null", "zstandard"]))
 def test_the_decoders_agree_on_pypaimon_s_names(table: pa.Table, codec: str) -> None:
     schema = manifest_schema()
@@ -128,7 +129,7 @@ def test_the_decoders_agree_on_pypaimon_s_names(table: pa.Table, codec: str) -> 
     assert same(decoded_both_ways(written_with(schema, encode_manifest(table), codec=codec)), table)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(random_tables)
 def test_the_decoders_agree_on_one_record_used_twice(table: pa.Table) -> None:
     schema = manifest_schema()
@@ -138,7 +139,7 @@ def test_the_decoders_agree_on_one_record_used_twice(table: pa.Table) -> None:
     assert same(decoded_both_ways(written_with(schema, encode_manifest(table))), table)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(random_tables, st.integers(12, 20))
 def test_the_decoders_agree_on_older_manifests(table: pa.Table, kept: int) -> None:
     schema = manifest_schema()
@@ -154,7 +155,7 @@ def test_the_decoders_agree_on_older_manifests(table: pa.Table, kept: int) -> No
         assert decoded[name].to_pylist() == wanted.to_pylist()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(random_tables)
 def test_the_decoders_agree_on_fields_from_the_future(table: pa.Table) -> None:
     schema = manifest_schema()
@@ -185,7 +186,7 @@ def test_a_truncated_file_is_named(codec: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [ROWS, COLUMNS])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(CODECS), st.data())
 def test_flipped_bits_never_give_another_error(size: int, codec: str, data: st.DataObject) -> None:
     broken = bytearray(GOOD[codec])

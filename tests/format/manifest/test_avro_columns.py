@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.metadata.entries import random_tables
 
 from lakebed.format.manifest import avro, avro_columns, manifest
@@ -17,7 +18,7 @@ CODECS = ["null", "deflate", "snappy", "bzip2", "zstd"]
 LONGS = st.integers(-(2**63), 2**63 - 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(LONGS | st.integers(-200, 200)))
 def test_numbers(numbers: list[int]) -> None:
     schema = fastavro.parse_schema({"type": "record", "name": "r", "fields": [{"name": "n", "type": "long"}]})
@@ -26,7 +27,7 @@ def test_numbers(numbers: list[int]) -> None:
     assert b"".join(ours.to_pylist()) == theirs
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(random_tables, st.sampled_from(CODECS))
 def test_a_manifest_by_columns_is_the_one_by_records(table: pa.Table, codec: str) -> None:
     columns = manifest._as_columns(table)

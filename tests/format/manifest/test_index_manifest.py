@@ -9,6 +9,7 @@ import fastavro
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.format.manifest.avro_records import CODECS, RECORD, describe, fields_of, records_of, schema_on_disk, written
 from tests.metadata.entries import blobs, int32s, int64s, texts
 
@@ -145,7 +146,7 @@ def test_what_is_no_index_manifest_is_named() -> None:
 GOOD = {codec: encode_index_manifest([index("i-0", files="ab"), index("i-1")], codec=codec) for codec in CODECS}
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(CODECS), st.data())
 def test_damage_never_gives_another_error(codec: str, data: st.DataObject) -> None:
     broken = bytearray(GOOD[codec])

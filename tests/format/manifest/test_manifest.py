@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.format.manifest.avro_records import CODECS, RECORD, describe, fields_of, records_of, schema_on_disk, written
 from tests.metadata.entries import (
     adds,
@@ -190,7 +191,7 @@ def test_what_is_no_list_is_named() -> None:
 LIST = {codec: encode_manifest_list([META] * 3, codec=codec) for codec in CODECS}
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(CODECS), st.data())
 def test_a_damaged_list_never_gives_another_error(codec: str, data: st.DataObject) -> None:
     broken = bytearray(LIST[codec])
@@ -206,7 +207,7 @@ def test_a_damaged_list_never_gives_another_error(codec: str, data: st.DataObjec
 # ---------------------------------------------------------------------------------------------------- entries
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(random_tables, st.sampled_from(CODECS))
 def test_a_manifest_round_trips(table: pa.Table, codec: str) -> None:
     decoded = decode_manifest(encode_manifest(table, codec=codec), where="m")
@@ -293,7 +294,7 @@ one_place = few.map(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.lists(few | one_place, max_size=12), st.booleans())
 def test_folding_is_what_the_model_says(changes: list[dict[str, Any]], partial: bool) -> None:
     listed = [entry(**change, file_size=number) for number, change in enumerate(changes)]
@@ -305,7 +306,7 @@ def test_folding_is_what_the_model_says(changes: list[dict[str, Any]], partial: 
         assert same(fold(entries(*listed), partial=partial, where="place"), entries(*wanted))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.data())
 def test_folding_in_parts_is_folding(data: st.DataObject) -> None:
     """A history that makes sense, cut anywhere: folding the parts and then their results gives the same."""

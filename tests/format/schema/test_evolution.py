@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.format.type_strategies import atomics, data_types
 
 from lakebed.errors import LakebedError, OptionError, SchemaError
@@ -446,7 +447,7 @@ def test_never_widened(old: str, new: str) -> None:
 
 
 @given(atomics(), atomics(), atomics())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_widening_is_an_order(a: Atomic, b: Atomic, c: Atomic) -> None:
     assert can_widen(a, a)
     if can_widen(a, b) and can_widen(b, a):
@@ -456,7 +457,7 @@ def test_widening_is_an_order(a: Atomic, b: Atomic, c: Atomic) -> None:
 
 
 @given(data_types(), atomics())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_nested_types_widen_to_themselves_only(a: DataType, b: Atomic) -> None:
     assert can_widen(a, a)
     if not isinstance(a, Atomic):
@@ -514,7 +515,7 @@ def expected(table: list[tuple[int, str, str]], next_id: int, change: Change) ->
 
 
 @given(st.lists(CHANGES, max_size=12))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_against_a_model(changes: list[Change]) -> None:
     schema = make("a INT, b BIGINT")
     table, next_id = shape(schema), 2

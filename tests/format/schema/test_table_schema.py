@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
+from tests.effort import examples
 from tests.format.type_strategies import columns
 
 from lakebed.errors import CorruptError, SchemaError, UnsupportedError
@@ -111,7 +112,7 @@ def test_empty_options_and_comment_in_java_layout() -> None:
 
 
 @given(columns())
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_any_schema_survives_its_text(cols: tuple[Field, ...]) -> None:
     reserved = [c for c in cols if c.name.startswith("_") or c.name == "rowkind"]
     if reserved:

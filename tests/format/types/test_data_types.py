@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from tests.effort import examples
 from tests.format.type_strategies import data_types
 
 from lakebed.errors import SchemaError, UnsupportedError
@@ -32,7 +33,7 @@ from lakebed.format.types.data_types import (
 
 
 @given(data_types())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_json_round_trip(data_type: DataType) -> None:
     assert parse_type(json.loads(json.dumps(type_to_json(data_type)))) == data_type
 
@@ -59,7 +60,7 @@ def after_arrow(data_type: DataType) -> DataType:
 
 
 @given(data_types())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_arrow_round_trip(data_type: DataType) -> None:
     assert from_arrow(to_arrow(data_type), is_nullable=data_type.nullable) == after_arrow(data_type)
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.format.type_strategies import columns, data_types
 
 from lakebed.errors import LakebedError, SchemaError, UnsupportedError
@@ -171,13 +172,13 @@ def test_unsupported_types(text: str) -> None:
 
 
 @given(data_types())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_the_text_of_a_type_means_the_type(data_type: DataType) -> None:
     assert parse_data_type(type_text(data_type)) == data_type
 
 
 @given(columns())
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 def test_the_text_of_columns_means_the_columns(cols: tuple[Field, ...]) -> None:
     def text(column: Field) -> str:
         escaped = (column.description or "").replace("'", "''")
@@ -188,7 +189,7 @@ def test_the_text_of_columns_means_the_columns(cols: tuple[Field, ...]) -> None:
 
 
 @given(st.text(alphabet="aINT<>(),:` '\"ROWMP1.-\n", max_size=30))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_no_text_breaks_the_parser(text: str) -> None:
     try:
         parse_columns(text)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from tests.effort import examples
 from tests.format.type_strategies import columns
 
 from lakebed.errors import SchemaError, UnsupportedError
@@ -44,7 +45,7 @@ def after_spark(data_type: DataType) -> DataType:
 
 
 @given(columns())
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_round_trip_through_pyspark(cols: tuple[Field, ...]) -> None:
     struct = schema_to_spark(cols)
     assert isinstance(struct, spark.StructType)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.metadata.entries import adds, entries, entry
 
 from lakebed.errors import CommitConflictError
@@ -33,7 +34,7 @@ def file_of(number: int, spec: dict[str, Any]) -> dict[str, Any]:
     return entry(f"f{number}", **place, min_key=low, max_key=high)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(files, max_size=6), st.data())
 def test_overlaps_are_found_where_brute_force_finds_them(specs: list[dict[str, Any]], data: st.DataObject) -> None:
     listed = [file_of(number, spec) for number, spec in enumerate(specs)]

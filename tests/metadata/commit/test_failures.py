@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.effort import STRIDE
 from tests.metadata.entries import adds, entries, names_of
 from tests.metadata.stores import (
     Failing,
@@ -86,6 +87,7 @@ CASES: dict[str, tuple[Callable[[TableStore], Snapshot | None], set[str]]] = {
 }
 
 
+@pytest.mark.scales
 @pytest.mark.parametrize("race", [False, True])
 @pytest.mark.parametrize("forever", [False, True])
 @pytest.mark.parametrize("after", [False, True])
@@ -95,7 +97,7 @@ def test_a_failure_at_every_call(tmp_path: Path, case: str, after: bool, forever
     start = new_store(tmp_path / "start")
     commit_files(start, adds("a"))
     commit_files(start, adds("b"))
-    for fail_at in range(1, MOST_CALLS):
+    for fail_at in range(1, MOST_CALLS, STRIDE):
         root = tmp_path / str(fail_at)
         shutil.copytree(start.paths.root, root)
         good = open_store(root)
@@ -164,6 +166,7 @@ ACTIONS: dict[str, tuple[Callable[[Lake], object], list[int]]] = {
 }
 
 
+@pytest.mark.scales
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("action", ACTIONS)
 def test_a_table_is_whole_after_every_failure(tmp_path: Path, action: str, after: bool) -> None:
@@ -172,7 +175,7 @@ def test_a_table_is_whole_after_every_failure(tmp_path: Path, action: str, after
     start.create_database("db")
     start.create_table("db.t", "p INT, id BIGINT", partition_by=["p"])
     start.table("db.t").write(pa.table({"p": [1, 1, 2, 2], "id": [1, 2, 3, 4]}))
-    for fail_at in range(1, MOST_CALLS):
+    for fail_at in range(1, MOST_CALLS, STRIDE):
         warehouse = tmp_path / str(fail_at)
         shutil.copytree(start.warehouse, warehouse)
         good = connect(warehouse)
@@ -192,9 +195,10 @@ def test_a_table_is_whole_after_every_failure(tmp_path: Path, action: str, after
     pytest.fail("the action never got through")
 
 
+@pytest.mark.scales
 def test_creating_a_table_fails_whole(tmp_path: Path) -> None:
     for after in (False, True):
-        for fail_at in range(1, MOST_CALLS):
+        for fail_at in range(1, MOST_CALLS, STRIDE):
             warehouse = tmp_path / f"{after}-{fail_at}"
             good = connect(warehouse)
             good.create_database("db")

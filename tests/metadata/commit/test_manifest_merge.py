@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.metadata.entries import adds, entries, entry, names_of
 from tests.metadata.stores import Interrupted, check_tidy, commit_files, new_store, open_store, snapshots_on_disk
 
@@ -46,7 +47,7 @@ def remove(store: TableStore, files: pa.Table) -> Snapshot:
 # ------------------------------------------------------------------------------------------------------------- policy
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.lists(st.integers(500, 4000), min_size=400, max_size=400), st.integers(2, 30))
 def test_the_list_stays_short_and_the_work_is_bounded(sizes: list[int], count: int) -> None:
     policy = MergePolicy(target_size=10**6, count=count, least_count=2, interval=10**9, work=10**6)
@@ -121,7 +122,7 @@ def test_the_interval_merges_few(tmp_path: Path) -> None:
     assert live(store, store.snapshots.latest()) == sorted(f"f{number}" for number in range(20))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=examples(25))
 @given(st.data())
 def test_every_snapshot_of_a_random_history_folds_to_its_files(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.metadata.entries import adds, entry, names_of
 from tests.metadata.stores import commit_files, new_store
 
@@ -149,7 +150,7 @@ def build(root: str, history: list[list[dict[str, Any]]], mode: str) -> tuple[Ta
     return store, live
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(histories, st.lists(combined(partition_conditions | value_conditions), min_size=1, max_size=6))
 def test_every_file_with_a_match_is_kept(history: list[list[dict[str, Any]]], conditions: list[str]) -> None:
     with tempfile.TemporaryDirectory() as root:
@@ -161,7 +162,7 @@ def test_every_file_with_a_match_is_kept(history: list[list[dict[str, Any]]], co
             assert needed <= set(scanned(store, where)), where
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(histories, st.lists(combined(partition_conditions), min_size=1, max_size=6))
 def test_a_partition_condition_keeps_exactly_its_partitions(
     history: list[list[dict[str, Any]]], conditions: list[str]
@@ -174,7 +175,7 @@ def test_a_partition_condition_keeps_exactly_its_partitions(
             assert scanned(store, where) == sorted(needed), where
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(histories, st.lists(st.tuples(ps, qs), min_size=1, max_size=3))
 def test_live_entries_of_some_partitions(
     history: list[list[dict[str, Any]]], wanted: list[tuple[str | None, int | None]]

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 import lakebed
 from lakebed import changes
@@ -105,7 +106,7 @@ def test_rows_for_which_the_condition_is_unknown_stay(lake: lakebed.Lake) -> Non
     assert ids(table) == []
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.lists(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(["a", "b", None])), max_size=4), max_size=3),
     st.sampled_from(["id < 2", "p = 'a'", "p IS NULL", "id = 1 OR p = 'b'", "NOT (p = 'a')", "id + 1 > 3", "id >= 0"]),

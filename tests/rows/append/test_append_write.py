@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.rows.random_tables import tables
 
 import lakebed
@@ -386,7 +387,7 @@ def _expected(column: pa.ChunkedArray, field: Field, mode: StatsMode) -> tuple[A
     return low, high, column.null_count
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     tables(depth=1, max_rows=8).filter(lambda case: len(case[1]) > 0),
     st.sampled_from(["full", "counts", "none", "truncate(1)", "truncate(3)", "truncate(16)"]),

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.rows.random_tables import plain, tables
 
 from lakebed.errors import CorruptError, UnsupportedError
@@ -127,7 +128,7 @@ def test_widening_inside_arrays_and_maps() -> None:
     assert evolved(ddl, rows, changes) == rows
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(tables(depth=2), st.data())
 def test_changes_around_a_column_leave_its_values(
     case: tuple[tuple[Field, ...], pa.Table], data: st.DataObject
@@ -232,7 +233,7 @@ def test_text_is_what_java_prints(kind: str, values: list[Any], expected: list[s
     assert column(kind, [None, *values, None], "STRING", slice_at=3) == [None, *expected, None]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.integers(1, 38).flatmap(lambda p: st.tuples(st.just(p), st.integers(0, p))), st.data())
 def test_decimals_are_printed_plainly(size: tuple[int, int], data: st.DataObject) -> None:
     precision, scale = size
@@ -243,7 +244,7 @@ def test_decimals_are_printed_plainly(size: tuple[int, int], data: st.DataObject
     assert column(f"DECIMAL({precision}, {scale})", values, "STRING") == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=5))
 def test_floats_are_printed_so_that_they_read_back(values: list[float]) -> None:
     texts = column("DOUBLE", values, "STRING")

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.rows.files.deletions import delete_positions
 from tests.rows.random_tables import plain, tables
 
@@ -43,7 +44,7 @@ def ids(table: lakebed.Table, where: str | None = None, **more: Any) -> list[int
 # ------------------------------------------------------------------------------------------------- columns and rows
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(tables())
 def test_what_was_written_is_read(module_lake: lakebed.Lake, case: tuple[tuple[Field, ...], pa.Table]) -> None:
     fields, rows = case
@@ -117,7 +118,7 @@ def test_batches_are_the_rows_of_to_arrow(people: lakebed.Table, where: str | No
     assert stream.read_all().to_pylist() == whole.to_pylist()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.sampled_from([0.0, -0.0, 3.0, 5.0, math.nan, math.inf, None]), min_size=1, max_size=4),
     st.sampled_from(["f > 5", "f >= 3", "f = 3", "f != 3", "f < 5", "f = 0", "f = double('NaN')", "f IN (3, 5)",

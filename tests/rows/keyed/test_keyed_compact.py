@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.lakes import open_lake
 from tests.metadata.stores import files_below
 from tests.rows.keyed.keyed_tables import (
@@ -373,7 +374,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.parametrize("options", [DEDUPLICATE, VECTORS], ids=str)
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=STEPS)
 def test_after_every_step_all_adds_up(options: dict[str, str], steps: list[tuple[str, Any]]) -> None:
     folder = tempfile.mkdtemp(prefix="lakebed-compact-")

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.rows.keyed.keyed_tables import (
     VECTORS,
     Row,
@@ -102,7 +103,7 @@ VERSIONS = st.lists(
 
 
 @pytest.mark.parametrize("options", [{}, {"sequence.field": "v"}], ids=str)
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
 @given(commits=VERSIONS)
 def test_the_newest_row_of_a_key_wins(
     module_lake: lakebed.Lake, options: dict[str, str], commits: list[list[tuple[int, int | None, str]]]

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.rows.keyed.keyed_tables import (
     VECTORS,
     Row,
@@ -36,7 +37,7 @@ from lakebed.rows.keyed import keyed_read
 from lakebed.rows.keyed.keyed_merge import Merger
 from lakebed.rows.where import parse_where
 
-SHORT = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+SHORT = settings(max_examples=examples(10), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture
@@ -221,7 +222,7 @@ ENGINES: list[dict[str, str]] = [
 
 
 @pytest.mark.parametrize("options", ENGINES, ids=str)
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_pieces_give_the_same_as_the_whole(
     module_lake: lakebed.Lake, options: dict[str, str], data: st.DataObject

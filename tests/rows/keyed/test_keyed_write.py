@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.rows.keyed.keyed_tables import (
     WRITE_ONLY,
     Row,
@@ -36,7 +37,7 @@ from lakebed.metadata.plan.file_scan import ScanMode, ScanRequest, scan
 from lakebed.rows import conform
 
 KINDS = ("+I", "-U", "+U", "-D")
-QUICK = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def read_back(table: lakebed.Table) -> list[Row]:
@@ -66,7 +67,7 @@ VALUES = st.none() | st.integers(-9, 9)
 
 
 @pytest.mark.parametrize("kind", KEYS)
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(4), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_entries_tell_exactly_what_is_in_the_files(module_lake: lakebed.Lake, kind: str, data: st.DataObject) -> None:
     """Three commits of random rows and kinds, checked against the rows of the files."""

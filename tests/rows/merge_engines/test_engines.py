@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.rows.merge_engines.cases import Record, comparable, merged_records, sorted_rows
 from tests.rows.merge_engines.reference import DELETE, UPDATE_BEFORE, Engine, RefusedError
 from tests.rows.merge_engines.strategies import aggregations, partial_updates, row_picks, staged
@@ -25,25 +26,25 @@ def check(schema: TableSchema, keys: list[list[Record]]) -> None:
     assert given_back == [(r[0], r[1], comparable(schema, r[2])) for r in wanted if r is not None]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(row_picks())
 def test_picked_rows(case: tuple[TableSchema, list[list[Record]]]) -> None:
     check(*case)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(aggregations())
 def test_aggregation(case: tuple[TableSchema, list[list[Record]]]) -> None:
     check(*case)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(partial_updates())
 def test_partial_update(case: tuple[TableSchema, list[list[Record]]]) -> None:
     check(*case)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.one_of(partial_updates(), aggregations()), st.data())
 def test_some_columns_merge_as_all_do(case: tuple[TableSchema, list[list[Record]]], data: st.DataObject) -> None:
     schema, keys = case
@@ -59,7 +60,7 @@ def test_some_columns_merge_as_all_do(case: tuple[TableSchema, list[list[Record]
     assert repr(merged.to_pylist()) == repr(wanted.to_pylist())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(staged())
 def test_in_stages(case: tuple[TableSchema, list[Record], list[Record]]) -> None:
     """Files hold what was merged before: older and newer rows apart, then both together, is the same as all at once."""

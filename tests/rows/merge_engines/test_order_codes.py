@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.rows.merge_engines.reference import identity
 
 from lakebed.rows.merge_engines.order_codes import identity_codes, order_keys, row_ranks
@@ -57,7 +58,7 @@ KINDS: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.sampled_from(KINDS).flatmap(lambda kind: st.tuples(st.just(kind[0]), st.lists(st.one_of(st.none(), kind[1]))))
 )
