@@ -8,9 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
+from tests.effort import FULL, examples
 from tests.lakes import open_lake
+from tests.missing import report_missing
 
 from lakebed import Lake, Table
+
+if not FULL:  # few examples, and the same ones in every run
+    settings.register_profile("small", max_examples=examples(100), derandomize=True)
+    settings.load_profile("small")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    report_missing(terminalreporter)
 
 
 @pytest.fixture

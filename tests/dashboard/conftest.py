@@ -15,12 +15,12 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 from tests.dashboard.warehouse import make_warehouse
+from tests.missing import missing
 from tests.service.running import running
 
 from lakebed.service import Settings
 
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
-MISSING = "NO CHROMIUM HERE: the dashboard was not tried in a browser. Run tools/browser.sh, or set LAKEBED_BROWSER."
 
 Opened = Callable[..., Page]
 
@@ -36,9 +36,7 @@ def find_browser() -> str | None:
 def browser() -> Iterator[Browser]:
     path = find_browser()
     if path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail(MISSING)
-        pytest.skip(MISSING)
+        missing("the dashboard in a browser: there is no Chromium. Run tools/browser.sh, or set LAKEBED_BROWSER.")
     with sync_playwright() as playwright:
 
         def launch() -> Browser:

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 import pytest
 from tests.interop.oracle import Oracle
 from tests.interop.ours import Ours
+from tests.missing import missing
 
 
 def started(name: str) -> Iterator[Oracle]:
     if not Oracle.is_set_up(name):
         if name == "pypaimon":
-            pytest.fail("the pypaimon oracle is not set up; run make interop")
-        pytest.skip(f"THE JAVA PART DID NOT RUN: the {name} oracle is not set up (see interop/setup.sh)")
+            pytest.fail("the oracle pypaimon is not set up: run make interop")
+        missing(f"what needs the oracle {name}, which is not set up: run make interop (Java and Maven are needed)")
     with Oracle(name) as oracle:
         yield oracle
 

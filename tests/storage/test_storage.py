@@ -14,6 +14,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pytest
+from tests.missing import not_allowed
 from tests.races.crew import together
 from tests.storage import processes
 
@@ -255,9 +256,9 @@ def mounted(path: Path, *options: str) -> Iterator[Path]:
     try:
         done = subprocess.run(["mount", "-t", "tmpfs", *options, "tmpfs", path], capture_output=True, check=False)
     except FileNotFoundError:
-        pytest.skip("there is no mount command here")
+        not_allowed("a file system of its own: there is no mount command")
     if done.returncode:
-        pytest.skip("mounting is not allowed here")
+        not_allowed("a file system of its own: this process may not mount")
     try:
         yield path
     finally:
@@ -355,8 +356,9 @@ def test_a_read_only_file_system(storage: Storage, tmp_path: Path) -> None:
         assert everything_below(place) == before
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 def test_a_folder_of_somebody_else(storage: Storage, tmp_path: Path) -> None:
+    if os.getuid() != 0:
+        not_allowed("a folder of another user: only root can become another user")
     folder = tmp_path / "private"
     storage.write(f"{folder}/there", b"1")
     for above in folder.parents:
