@@ -1,33 +1,40 @@
-# `make demo` shows the main job, `make test` runs every check. Each target sets up what it needs.
+# `make demo` shows the main job, `make test` runs the fast checks, `make check` all. Each target sets up what it needs.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src tests bench examples tools
-# Each of these has Spark sessions of its own, so each gets processes of its own.
-# The longest files first, so that both workers have something to do until the end.
-LONG := tests/faults tests/state_machines/test_maintenance_machine.py tests/races
-ON_SPARK := tests/spark tests/sql tests/spark_cluster
+# Each of these has Spark sessions, a browser or other processes of its own, so each has a target of its own.
+ON_SPARK := tests/spark tests/sql tests/spark_cluster tests/cli/test_sql_on_spark.py
 STREAMS := tests/spark/test_stream_source.py tests/spark/test_stream_sink.py
 # Kills drivers and workers of streams again and again.
 KILLS := tests/spark/test_stream_kills.py
 # Measures time, so nothing else may run beside it.
 COSTS := tests/sql/test_cost.py
-APART := $(ON_SPARK) tests/interop tests/dashboard
+SMOKE := tests/smoke
+APART := $(ON_SPARK) $(SMOKE) tests/interop tests/dashboard
+# What make check runs, in this order; the workflow of the repository runs the same targets.
+CHECKS := test long spark sql streams dashboard interop cluster
+# Two processes; one that has no more tests takes some of the other's.
+PYTEST2 = $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: help setup demo test cluster streams sql dashboard lint format interop bench soak java browser clean
+.PHONY: help setup demo test check long spark cluster streams sql dashboard lint format interop bench soak java browser clean
 
 help:
-	@echo "make demo     a chain table on Spark: a full load, a month of changes, any day whole, compaction, storage"
-	@echo "make test     every check: lint, types, layers, tests"
-	@echo "make cluster  the same on Spark clusters of several processes, and Spark Connect (minutes)"
-	@echo "make streams  streams in running queries, and with drivers and workers killed (minutes)"
-	@echo "make sql      SQL files through the Spark catalog (minutes)"
+	@echo "make demo       a chain table on Spark: a full load, a month of changes, any day whole, compaction, storage"
+	@echo "make test       lint, types, layers, fast tests and a smoke on Spark: before every push (8 minutes on 2 cores)"
+	@echo "make check      everything: all of the targets below up to cluster, with a table of their times (about an hour)"
+	@echo "make long       fault matrices, races and benchmarks, and properties and state machines with all of their examples"
+	@echo "make spark      tables read and written on Spark, in a local session"
+	@echo "make sql        SQL files through the Spark catalog"
+	@echo "make streams    streams in running queries, and with drivers and workers killed"
 	@echo "make dashboard  the web pages in a real browser"
-	@echo "make interop  the same tables through pypaimon and Apache Paimon itself"
-	@echo "make bench    speed and memory beside other table stores (minutes)"
-	@echo "make soak     the races and random histories, twenty times over (minutes)"
+	@echo "make interop    the same tables through pypaimon and Apache Paimon itself (Java and Maven)"
+	@echo "make cluster    Spark clusters of several processes, and Spark Connect"
+	@echo "make lint       ruff, ruff format and mypy --strict; make format repairs what can be repaired"
+	@echo "make bench      speed and memory beside other table stores (minutes)"
+	@echo "make soak       races, faults and random histories, twenty times over (an hour)"
 
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Lakebed needs Python 3.11 or newer, this is %d.%d; set PYTHON=..." % sys.version_info[:2] if sys.version_info < (3, 11) else 0)'
@@ -67,18 +74,27 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format $(SOURCES)
 
 test: lint java
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(LONG) src tests $(addprefix --ignore=,$(APART))
-	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark $(addprefix --ignore=,$(STREAMS) $(KILLS))
+	$(PYTEST2) -m "not long" src tests $(addprefix --ignore=,$(APART))
+	$(BIN)/python -m pytest $(SMOKE)
+
+check:
+	@bash tools/check.sh $(CHECKS)
+
+long: $(VENV)/.dev
+	LAKEBED_EFFORT=full $(PYTEST2) -m "long or scales or hypothesis" tests $(addprefix --ignore=,$(APART))
+
+spark: $(VENV)/.dev java
+	$(PYTEST2) tests/spark tests/cli/test_sql_on_spark.py $(addprefix --ignore=,$(STREAMS) $(KILLS))
 
 cluster: $(VENV)/.dev java
 	$(BIN)/python -m pytest tests/spark_cluster
 
 streams: $(VENV)/.dev java
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(STREAMS)
+	$(PYTEST2) $(STREAMS)
 	$(BIN)/python -m pytest $(KILLS)
 
 sql: $(VENV)/.dev java
-	$(BIN)/python -m pytest -n 2 --dist load tests/sql --ignore=$(COSTS)
+	$(PYTEST2) tests/sql --ignore=$(COSTS)
 	$(BIN)/python -m pytest $(COSTS)
 
 dashboard: $(VENV)/.dev browser
@@ -103,8 +119,8 @@ bench: $(VENV)/.dev java
 	.venv-bench/bin/python -m bench.streaming
 
 soak: $(VENV)/.dev
-	LAKEBED_RACE_ROUNDS=20 LAKEBED_RACE_SECONDS=60 LAKEBED_FAULTS=all LAKEBED_KILLS=400 $(BIN)/python -m pytest tests/races tests/faults
-	LAKEBED_HISTORIES=20 $(BIN)/python -m pytest tests/state_machines/test_maintenance_machine.py
+	LAKEBED_EFFORT=full LAKEBED_RACE_ROUNDS=20 LAKEBED_RACE_SECONDS=60 LAKEBED_FAULTS=all LAKEBED_KILLS=400 $(BIN)/python -m pytest tests/races tests/faults
+	LAKEBED_EFFORT=full LAKEBED_HISTORIES=20 $(BIN)/python -m pytest tests/state_machines/test_maintenance_machine.py
 	LAKEBED_STREAM_BATCHES=50 LAKEBED_STREAM_KILLS=20 $(BIN)/python -m pytest $(KILLS)
 
 clean:
