@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src tests bench examples tools
 # Each of these has Spark sessions, a browser or other processes of its own, so each has a target of its own.
-ON_SPARK := tests/spark tests/sql tests/spark_cluster tests/cli/test_sql_on_spark.py
+ON_SPARK := tests/spark tests/sql tests/spark_cluster tests/cli/commands/test_sql_on_spark.py
 STREAMS := tests/spark/test_stream_source.py tests/spark/test_stream_sink.py
 # Kills drivers and workers of streams again and again.
 KILLS := tests/spark/test_stream_kills.py
@@ -84,7 +84,7 @@ long: $(VENV)/.dev
 	LAKEBED_EFFORT=full $(PYTEST2) -m "long or scales or hypothesis" tests $(addprefix --ignore=,$(APART))
 
 spark: $(VENV)/.dev java
-	$(PYTEST2) tests/spark tests/cli/test_sql_on_spark.py $(addprefix --ignore=,$(STREAMS) $(KILLS))
+	$(PYTEST2) tests/spark tests/cli/commands/test_sql_on_spark.py $(addprefix --ignore=,$(STREAMS) $(KILLS))
 
 cluster: $(VENV)/.dev java
 	$(BIN)/python -m pytest tests/spark_cluster
@@ -98,11 +98,11 @@ sql: $(VENV)/.dev java
 	$(BIN)/python -m pytest $(COSTS)
 
 dashboard: $(VENV)/.dev browser
-	$(BIN)/python -m pytest tests/dashboard
+	$(PYTEST2) tests/dashboard
 
 interop: $(VENV)/.dev
 	bash interop/setup.sh
-	$(BIN)/python -m pytest tests/interop
+	$(PYTEST2) tests/interop
 
 bench: $(VENV)/.dev java
 	bash bench/setup.sh

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from lakebed.errors import UnsupportedError
 from lakebed.format.java_text import cast_to_text, float_text, value_text
@@ -124,7 +125,7 @@ def test_zoned_timestamps_have_no_text_of_their_own() -> None:
         cast_to_text(pa.array([0], to_arrow(zoned)), zoned)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_one_value_and_a_column_have_the_same_text(data: st.DataObject) -> None:
     precision = data.draw(st.integers(0, 6))

@@ -174,7 +174,7 @@ def test_a_lake_without_pyspark_says_so_before_it_imports_anything(orders: Table
         "    except lakebed.LakebedError as error:\n"
         "        print(error)\n"
     )
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "src")}
     ran = subprocess.run(
         [sys.executable, "-c", program, lake.warehouse], capture_output=True, text=True, env=env, check=True, timeout=60
     )

@@ -166,7 +166,7 @@ class Terminal:
 
 
 def test_a_prompt_on_a_terminal(lake: Lake, orders: Table, tmp_path: Path) -> None:
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "TERM": "xterm"}
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "src"), "TERM": "xterm"}
     env |= {"LAKEBED_HISTORY": str(tmp_path / "history"), "LAKEBED_DRIVER_MEMORY": "1g", "NO_COLOR": "1"}
     with Terminal(sys.executable, "-m", "lakebed", "-w", lake.warehouse, "sql", env=env) as screen:
         use_prompt(screen)
