@@ -61,6 +61,7 @@ def partition_path(
 ) -> str:
     """Returns the folder of a partition; with ``legacy_names`` values have the text that Java prints for its objects.
 
+    >>> from lakebed.format.types.data_types import Atomic
     >>> partition_path(["dt", "h"], [Atomic("STRING"), Atomic("INT")], ["2024-01-01", 5])
     'dt=2024-01-01/h=5'
     """
