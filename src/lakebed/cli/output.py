@@ -71,17 +71,6 @@ def show_time(millis: int | None) -> str:
     return "-" if millis is None else time_text(millis)
 
 
-def show_snapshots(ids: Sequence[int]) -> str:
-    """A run of snapshots in a few words.
-
-    >>> show_snapshots([]), show_snapshots([4]), show_snapshots([4, 5, 6])
-    ('no snapshot', 'snapshot 4', '3 snapshots, 4 to 6')
-    """
-    if len(ids) < 2:
-        return f"snapshot {ids[0]}" if ids else "no snapshot"
-    return f"{show_count(len(ids))} snapshots, {min(ids)} to {max(ids)}"
-
-
 def show_clock(text: str | None) -> str:
     """A wall clock time, given as ISO text."""
     return "-" if text is None else text.replace("T", " ").partition(".")[0]

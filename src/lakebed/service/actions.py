@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from lakebed.errors import AlreadyExistsError, NotFoundError, OptionError, unknown_name
-from lakebed.format.human_text import count_text, names_text, size_text
+from lakebed.format.human_text import count_text, ids_text, names_text, size_text
 from lakebed.format.paths import MAIN_BRANCH, check_name
 from lakebed.metadata.branches import check_branch_name
 from lakebed.metadata.plan.time_travel import find_snapshot
@@ -92,7 +92,7 @@ def expire_snapshots(opened: OpenTable, asked: models.ExpireSnapshots, _: Report
         summary = "no snapshots to expire"
     else:
         verb = "would expire" if asked.dry_run else "expired"
-        summary = f"{verb} {_snapshots(done.snapshots)} and {_files(done.removal)}"
+        summary = f"{verb} {ids_text(done.snapshots, 'snapshot')} and {_files(done.removal)}"
     return Outcome({"snapshots": list(done.snapshots), **_removed(done.removal)}, summary)
 
 
@@ -106,15 +106,9 @@ def rollback(opened: OpenTable, asked: models.Rollback, _: Report) -> Outcome:
         "removed_changelogs": list(plan.changelogs),
     }
     verb = "would roll back" if asked.dry_run else "rolled back"
-    gone = [_snapshots(plan.snapshots)] if plan.snapshots else []
+    gone = [ids_text(plan.snapshots, "snapshot")] if plan.snapshots else []
     gone += [f"tag {tag}" for tag in plan.tags]
     return Outcome(result, f"{verb} to snapshot {plan.target.id}; goes: {', '.join(gone) or 'nothing'}")
-
-
-def _snapshots(ids: Sequence[int]) -> str:
-    if len(ids) == 1:
-        return f"snapshot {ids[0]}"
-    return f"{len(ids):,} snapshots ({min(ids)} to {max(ids)})"
 
 
 def _files(removal: Removal) -> str:

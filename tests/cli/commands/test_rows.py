@@ -13,7 +13,7 @@ import pytest
 from tests.cli.runner import Lakebed
 
 from lakebed import Lake, Table
-from lakebed.cli.values import json_rows
+from lakebed.rows.json_rows import json_records
 
 
 def test_rows_are_those_of_a_scan(cli: Lakebed, orders: Table) -> None:
@@ -125,7 +125,7 @@ AWKWARD: list[tuple[pa.DataType, Any, Any]] = [
 
 @pytest.mark.parametrize(("kind", "value", "expected"), AWKWARD, ids=lambda part: str(part)[:30])
 def test_values_come_out_without_loss(kind: pa.DataType, value: Any, expected: Any) -> None:
-    rows = json_rows(pa.table({"a": pa.array([value, None], kind)}))
+    rows = json_records(pa.table({"a": pa.array([value, None], kind)}))
     assert rows == [{"a": expected}, {"a": None}]
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
 

@@ -58,7 +58,7 @@ def test_rollback_to_a_tag_or_a_time(cli: Lakebed, orders: Table) -> None:
     assert cli.json("rollback", "db.orders", "--tag", "v1", "--yes")["snapshot_id"] == 1
     assert [snapshot.id for snapshot in orders.snapshots()] == [1]
     again = cli("rollback", "db.orders", "--tag", "v1")
-    assert again.out == "would roll back db.orders to snapshot 1; goes: no snapshot\n"
+    assert again.out == "would roll back db.orders to snapshot 1; goes: no snapshots\n"
     assert again.err == ""
     assert "99" in cli.fails(4, "rollback", "db.orders", "--snapshot", "99")
     assert "v2" in cli.fails(4, "rollback", "db.orders", "--tag", "v2")
@@ -75,7 +75,7 @@ def test_expire(cli: Lakebed, orders: Table) -> None:
     assert plan["file_size_in_bytes"] == sum(file["file_size_in_bytes"] or 0 for file in plan["files"])
     assert len(orders.snapshots()) == 4
     ran = cli(*wanted)
-    assert ran.out.startswith(f"would expire 3 snapshots, 1 to 3\nwould remove {plan['file_count']} files, ")
+    assert ran.out.startswith(f"would expire 3 snapshots (1 to 3)\nwould remove {plan['file_count']} files, ")
     done = cli.json(*wanted, "--yes")
     assert {file["path"] for file in done["files"]} == {file["path"] for file in plan["files"]}
     assert [snapshot.id for snapshot in orders.snapshots()] == [4]

@@ -78,7 +78,7 @@ def test_fast_forward(cli: Lakebed, lake: Lake, orders: Table) -> None:
     done = cli.json("branches", "fast-forward", "db.orders", "dev", "--yes")
     assert done == {**plan, "dry_run": False}
     assert sorted(lake.table("db.orders").scan().to_arrow()["id"].to_pylist()) == [1, 2, 7]
-    assert "goes: no snapshot" in cli("branches", "fast-forward", "db.orders", "dev").out
+    assert "goes: no snapshots" in cli("branches", "fast-forward", "db.orders", "dev").out
 
 
 def test_merge(cli: Lakebed, lake: Lake, orders: Table) -> None:

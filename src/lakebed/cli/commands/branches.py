@@ -12,9 +12,10 @@ import lakebed
 from lakebed.cli.arguments import DryRun, Json, Snapshot, TableArgument, Warehouse, Yes
 from lakebed.cli.commands.tables import snapshot_record
 from lakebed.cli.consent import plan_or_act, with_rule
-from lakebed.cli.output import Column, Output, listing, show_snapshots, show_text
+from lakebed.cli.output import Column, Output, listing, show_text
 from lakebed.cli.session import ListingGroup, open_table
 from lakebed.errors import NotFoundError, unknown_name
+from lakebed.format.human_text import ids_text
 
 app = typer.Typer(
     cls=ListingGroup, no_args_is_help=True, help="List branches (lakebed branches TABLE) and change them."
@@ -152,8 +153,8 @@ def fast_forward(
 
     def view(record: dict[str, Any]) -> RenderableType:
         doing = "would fast-forward" if record["dry_run"] else "fast-forwarded"
-        gone = [show_snapshots(record["removed_snapshots"]), *(f"tag {tag}" for tag in record["removed_tags"])]
-        come = [show_snapshots(record["copied_snapshots"]), *(f"tag {tag}" for tag in record["copied_tags"])]
+        gone = [ids_text(record["removed_snapshots"], "snapshot"), *(f"tag {tag}" for tag in record["removed_tags"])]
+        come = [ids_text(record["copied_snapshots"], "snapshot"), *(f"tag {tag}" for tag in record["copied_tags"])]
         sentence = f"{doing} {table.name} to branch {branch}; comes: {', '.join(come)}; goes: {', '.join(gone)}"
         return Text(show_text(sentence))
 

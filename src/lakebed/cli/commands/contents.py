@@ -66,10 +66,10 @@ def files(
         found = open_lake(warehouse).system_table(system_name(name, "files")).scan().to_arrow()
     else:
         found = table.scan(where=where, version=version).plan().files
-    from lakebed.cli.values import json_rows  # noqa: PLC0415 - with Arrow, which --help need not wait for
+    from lakebed.rows.json_rows import json_records  # noqa: PLC0415 - with Arrow, which --help need not wait for
 
     kept = ["file_path", "bucket", "level", "record_count", "file_size_in_bytes"]
-    records = json_rows(found.select(kept))
+    records = json_records(found.select(kept))
     columns = [
         Column("file_path", "file", lambda path: path.removeprefix(f"{table.path}/")),
         Column("bucket", "bucket", right=True),
@@ -90,7 +90,7 @@ def _total(records: list[dict[str, Any]]) -> str:
 
 def partitions(name: TableArgument, warehouse: Warehouse = None, as_json: Json = False) -> None:
     """List the partitions of a table with their records, files and last change."""
-    from lakebed.cli.values import json_rows  # noqa: PLC0415 - with Arrow, which --help need not wait for
+    from lakebed.rows.json_rows import json_records  # noqa: PLC0415 - with Arrow, which --help need not wait for
 
     open_table(warehouse, name)
     found = open_lake(warehouse).system_table(system_name(name, "partitions")).scan().to_arrow()
@@ -111,5 +111,5 @@ def partitions(name: TableArgument, warehouse: Warehouse = None, as_json: Json =
         Column("total_buckets", "buckets", right=True),
         Column("last_update_time", "last change", show_clock),
     ]
-    records = json_rows(found.select(kept))
+    records = json_records(found.select(kept))
     Output(as_json=as_json).emit(records, lambda shown: listing(shown, columns, empty="no partitions"))

@@ -185,7 +185,7 @@ def diff(
     out = Output(as_json=as_json)
     table = open_table(warehouse, name)
     found = table.diff(before, after, sample=sample)
-    from lakebed.cli.values import json_rows  # noqa: PLC0415 - with Arrow, which --help need not wait for
+    from lakebed.rows.json_rows import json_records  # noqa: PLC0415 - with Arrow, which --help need not wait for
 
     record: dict[str, Any] = {
         "before": found.before.id,
@@ -193,10 +193,10 @@ def diff(
         "schema": [
             {"what": one.what, "name": one.name, "before": one.before, "after": one.after} for one in found.schema
         ],
-        "files_added": json_rows(found.files_added),
-        "files_removed": json_rows(found.files_removed),
-        "rows_added": None if found.rows_added is None else json_rows(found.rows_added),
-        "rows_removed": None if found.rows_removed is None else json_rows(found.rows_removed),
+        "files_added": json_records(found.files_added),
+        "files_removed": json_records(found.files_removed),
+        "rows_added": None if found.rows_added is None else json_records(found.rows_added),
+        "rows_removed": None if found.rows_removed is None else json_records(found.rows_removed),
         "has_more_rows": found.has_more_rows,
     }
     out.emit(record, lambda shown: _view(shown, table.path, found))

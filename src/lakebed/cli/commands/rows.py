@@ -39,7 +39,8 @@ def rows(
             raise OptionError(f"{name} is a system table; it is made when it is read, and there is nothing to explain")
         out.emit({"explain": scan.explain()}, lambda record: Text(record["explain"]))
         return
-    from lakebed.cli.values import head, is_number, json_rows  # noqa: PLC0415 - with Arrow, which --help need not wait for
+    from lakebed.cli.values import head, is_number  # noqa: PLC0415 - with Arrow, which --help need not wait for
+    from lakebed.rows.json_rows import json_records  # noqa: PLC0415 - with Arrow, which --help need not wait for
 
     found = head(scan, limit)
     cut = 0 < limit < len(found)
@@ -47,7 +48,7 @@ def rows(
     titles = [
         Column(field.name, show_text(field.name), _show_value, right=is_number(field.type)) for field in found.schema
     ]
-    out.emit(json_rows(shown), lambda records: listing(records, titles, empty="no rows"))
+    out.emit(json_records(shown), lambda records: listing(records, titles, empty="no rows"))
     if cut:
         out.note(f"the first {limit} rows; there are more, see --limit")
 

@@ -136,9 +136,9 @@ class Runner:
         return found
 
     def _rows(self, found: pa.Table | None) -> list[dict[str, Any]]:
-        from lakebed.cli.values import json_rows  # noqa: PLC0415 - with Arrow, which --help need not wait for
+        from lakebed.rows.json_rows import json_records  # noqa: PLC0415 - with Arrow, which --help need not wait for
 
-        return [] if found is None else json_rows(found)
+        return [] if found is None else json_records(found)
 
     def _titles(self, found: pa.Table) -> list[Column]:
         from lakebed.cli.values import is_number  # noqa: PLC0415 - with Arrow, which --help need not wait for

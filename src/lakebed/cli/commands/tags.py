@@ -27,10 +27,10 @@ Retained = Annotated[
 @app.command("list")
 def list_tags(name: TableArgument, warehouse: Warehouse = None, as_json: Json = False) -> None:
     """List the tags of a table, and the snapshots they hold."""
-    from lakebed.cli.values import json_rows  # noqa: PLC0415 - with Arrow, which --help need not wait for
+    from lakebed.rows.json_rows import json_records  # noqa: PLC0415 - with Arrow, which --help need not wait for
 
     open_table(warehouse, name)
-    records = json_rows(open_lake(warehouse).system_table(system_name(name, "tags")).scan().to_arrow())
+    records = json_records(open_lake(warehouse).system_table(system_name(name, "tags")).scan().to_arrow())
     columns = [
         Column("tag_name", "tag"),
         Column("snapshot_id", "snapshot", right=True),

@@ -23,9 +23,10 @@ from lakebed.cli.arguments import (
 )
 from lakebed.cli.commands.tables import snapshot_record
 from lakebed.cli.consent import plan_or_act, with_rule
-from lakebed.cli.output import Column, Output, listing, show_snapshots, show_text
+from lakebed.cli.output import Column, Output, listing, show_text
 from lakebed.cli.removal import ListFiles, removal_record, removal_view
 from lakebed.cli.session import open_table
+from lakebed.format.human_text import ids_text
 
 
 def compact(
@@ -78,7 +79,7 @@ def rollback(
 
     def view(record: dict[str, Any]) -> RenderableType:
         doing = "would roll back" if record["dry_run"] else "rolled back"
-        gone = [show_snapshots(record["removed_snapshots"]), *(f"tag {tag}" for tag in record["removed_tags"])]
+        gone = [ids_text(record["removed_snapshots"], "snapshot"), *(f"tag {tag}" for tag in record["removed_tags"])]
         sentence = f"{doing} {table.name} to snapshot {record['snapshot_id']}; goes: {', '.join(gone)}"
         return Text(show_text(sentence))
 
@@ -128,7 +129,9 @@ def expire(
             return Text("no snapshots to expire")
         doing = "would expire" if record["dry_run"] else "expired"
         return Group(
-            Text(f"{doing} {show_snapshots(record['removed_snapshots'])}"), removal_view(record, list_files=list_files)
+            Text(f"{doing} {ids_text(record['removed_snapshots'], 'snapshot')}"),
+            removal_view(record, list_files=list_files),
+            removal_view(record, list_files=list_files),
         )
 
     plan_or_act(

@@ -10,10 +10,10 @@ from fastapi import APIRouter, Query
 from lakebed.errors import ExpressionError
 from lakebed.format.human_text import size_text
 from lakebed.format.types.data_types import Field, field_from_arrow
+from lakebed.rows.json_rows import json_rows
 from lakebed.scan import Scan
 from lakebed.service.answers.contents import total
 from lakebed.service.answers.history import snapshot_info
-from lakebed.service.answers.texts import json_rows
 from lakebed.service.errors import RefusedError, documented
 from lakebed.service.models.common import ResultColumn, SchemaChange
 from lakebed.service.models.contents import DiffFile, DiffFiles, DiffInfo, DiffRows, Preview
@@ -60,7 +60,7 @@ def preview(
     return Preview(
         snapshot_id=None if scan.snapshot is None else scan.snapshot.id,
         columns=_columns(scan.columns),
-        rows=json_rows(shown),
+        rows=json_rows(shown, for_javascript=True),
         has_more=has_more or is_cut,
         cut_by="bytes" if is_cut else "rows" if has_more else None,
         files=plan.file_count,
@@ -130,8 +130,8 @@ def diff(
         is_cut = len(added) < len(found.rows_added) or len(removed) < len(found.rows_removed)
         rows = DiffRows(
             columns=_columns(tuple(field_from_arrow(field) for field in added.schema)),
-            added=json_rows(added),
-            removed=json_rows(removed),
+            added=json_rows(added, for_javascript=True),
+            removed=json_rows(removed, for_javascript=True),
             has_more=found.has_more_rows or is_cut,
         )
     return DiffInfo(
