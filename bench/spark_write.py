@@ -22,7 +22,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import lakebed
-from lakebed.operations.write import Identity, write
+from lakebed.metadata.commit.identity import Identity
+from lakebed.operations.write import write
 from lakebed.spark.session import get_session, prepare_workers
 from lakebed.spark.spark_engine import OnSpark
 

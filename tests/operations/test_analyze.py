@@ -17,8 +17,8 @@ from lakebed import Lake, Table, changes
 from lakebed.errors import CommitConflictError, CorruptError, NotFoundError, OptionError, UnsupportedError
 from lakebed.format.snapshot import CommitKind
 from lakebed.format.types.data_types import Field
+from lakebed.metadata.commit.identity import Identity
 from lakebed.operations.analyze import Work, analyze, columns_to_analyze, summarise_here
-from lakebed.operations.write import Identity
 from lakebed.rows.summary import Summary
 
 Make = Callable[..., Table]

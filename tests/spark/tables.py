@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.data_paths import data_file_paths
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import overwrite
-from lakebed.operations.write import Identity, write
+from lakebed.operations.write import write
 from lakebed.spark.choose_engine import engine_for
 from lakebed.table import Table
 

@@ -38,9 +38,10 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.branch_roles import BranchRole
 from lakebed.metadata.commit.commit import Change, Commit
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.plan.file_scan import live_entries, partition_mask
 from lakebed.operations.overwrite import delete_partitions, lifted
-from lakebed.operations.write import Identity, write_files
+from lakebed.operations.write import write_files
 from lakebed.options import parse_duration, parse_size
 
 ReadViews = Callable[[ChainState, Sequence[View]], Any]

@@ -27,6 +27,7 @@ from lakebed.datasource.source_options import (
     replaced_partition,
     writable_table,
 )
+from lakebed.engine import NewFiles
 from lakebed.errors import (
     CommitOutcomeUnknownError,
     DataError,
@@ -41,10 +42,12 @@ from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.format.types.spark_types import fields_from_spark
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, append, commit, find_committed
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
+from lakebed.operations.compact.compact_after_write import compact_after_write, finish_committed
 from lakebed.operations.overwrite import replacing
-from lakebed.operations.write import Identity, NewFiles, compact_after_write, finish_committed, numbered
+from lakebed.operations.write import numbered
 from lakebed.options import TableOptions, check_existing
 from lakebed.rows.append.append_write import AppendWriter
 from lakebed.rows.conform import conform

@@ -25,9 +25,10 @@ from lakebed.datasource.foreach_batch import QUERY_ID, commit_user
 from lakebed.datasource.stream_staging import RowsStaged, remove_staged, stage_rows, staged_rows
 from lakebed.errors import UnsupportedError
 from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import overwrite
-from lakebed.operations.write import Guard, Identity, write
+from lakebed.operations.write import Guard, write
 from lakebed.options import TableOptions
 from lakebed.spark.worker_errors import plain_errors
 from lakebed.spark.write.write_mode import WriteMode

@@ -30,9 +30,9 @@ from lakebed.format.table_statistics import FILE_PREFIX, TableStatistics, is_ana
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, commit
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.store import TableStore
 from lakebed.operations.read import BranchRead, parts_of
-from lakebed.operations.write import Identity
 from lakebed.rows.aggregates import Reader, known_count, narrowest
 from lakebed.rows.summary import Summary, joined
 

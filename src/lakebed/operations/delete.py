@@ -9,6 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakebed.engine import NewFiles
 from lakebed.errors import UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.manifest.index_manifest import IndexEntry
@@ -17,9 +18,10 @@ from lakebed.format.row_kind import DELETE
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, append, commit
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.plan.file_scan import ScanRequest, scan
 from lakebed.metadata.store import TableStore
-from lakebed.operations.write import Guard, Identity, NewFiles, numbered, unguarded, write_files
+from lakebed.operations.write import Guard, numbered, unguarded, write_files
 from lakebed.options import TableOptions
 from lakebed.rows.append.append_delete import delete_rows
 from lakebed.rows.append.append_write import AppendWriter

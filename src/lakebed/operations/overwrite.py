@@ -1,7 +1,7 @@
-"""Overwrite, drop partition, truncate: new rows replace those of some partitions, or of the whole table.
+"""Overwrite: new rows replace those of some partitions, or of the whole table.
 
 The commit computes its deletes from the snapshot that it lands on. So it also deletes what other commits added meanwhile to
-a replaced partition, as if the overwrite had come after them.
+a replaced partition, as if the overwrite had started after them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.engine import IN_PROCESS, Engine
+from lakebed.engine import IN_PROCESS, Engine, NewFiles
 from lakebed.errors import DataError
 from lakebed.format import predicate as pred
 from lakebed.format.manifest.index_manifest import IndexEntry
@@ -22,12 +22,14 @@ from lakebed.format.manifest.manifest import DELETE, ENTRY_SCHEMA, NO_ENTRIES, a
 from lakebed.format.partition_names import partition_predicate
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot
-from lakebed.metadata.commit.commit import Change, Commit, commit, find_committed
+from lakebed.metadata.commit.commit import Change, Commit, find_committed
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.plan.file_scan import ScanRequest, live_entries, partition_mask, scan
 from lakebed.metadata.plan.levels import by_bucket, level_files, sections
 from lakebed.metadata.store import TableStore
+from lakebed.operations.compact.compact_after_write import finish_committed
 from lakebed.operations.compact.compaction_rules import compaction_options
-from lakebed.operations.write import Guard, Identity, NewFiles, finish_committed, unguarded, write_files
+from lakebed.operations.write import Guard, unguarded, write_files
 from lakebed.options import TableOptions
 
 
@@ -72,18 +74,6 @@ def replacing(
         return Commit(kind=CommitKind.OVERWRITE, plan=plan, user=who.user, identifier=who.identifier)
 
     return make
-
-
-def drop(
-    store: TableStore, partition: Mapping[str, Any] | None, who: Identity, guard: Guard = unguarded
-) -> Snapshot | None:
-    """Delete the partitions that a spec names, or everything for ``None``."""
-    node = None if partition is None else partition_predicate(store.schema(), partition)
-    plan = replace_matching(store, node, NO_ENTRIES)
-    request = Commit(
-        kind=CommitKind.OVERWRITE, plan=plan, operation="TRUNCATE", user=who.user, identifier=who.identifier
-    )
-    return commit(store, guard(request))
 
 
 def lifted(entries: pa.Table, schema: TableSchema) -> pa.Table:

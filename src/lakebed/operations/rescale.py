@@ -11,15 +11,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.engine import IN_PROCESS, Engine
+from lakebed.engine import IN_PROCESS, Engine, NewFiles
 from lakebed.errors import CommitConflictError, OptionError, UnsupportedError
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit.commit import Change, Commit
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import lifted, replace_partitions
-from lakebed.operations.write import Guard, Identity, NewFiles, unguarded, write_files
+from lakebed.operations.write import Guard, unguarded, write_files
 from lakebed.options import TableOptions
 
 

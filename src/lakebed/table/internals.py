@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from lakebed.errors import UnsupportedError
 from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.store import TableStore
 from lakebed.operations.delete import check_removes
 from lakebed.operations.read_changes import Part
-from lakebed.operations.rewrite import rewrite_files
-from lakebed.operations.write import Identity
+from lakebed.operations.replace_rows import replace_rows as replace_files
 from lakebed.rows.merge_engines.merge_rows import MergeSpec
 from lakebed.scan import Scan
 from lakebed.spark.choose_engine import engine_for
@@ -70,7 +70,7 @@ def replace_rows(table: Table, scan: Scan, data: Any, *, operation: str) -> Snap
     if len(parts) > 1:
         raise UnsupportedError(f"table {table.name} is read together with another branch; change each by its own name")
     entries, who, engine = parts[0].result.entries, Identity.of(schema), engine_for(data)
-    made = rewrite_files(store, scan.snapshot, entries, data, who, operation=operation, engine=engine)
+    made = replace_files(store, scan.snapshot, entries, data, who, operation=operation, engine=engine)
     if made is not None:
         rules_of(store).after_commit()
     return made

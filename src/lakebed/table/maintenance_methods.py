@@ -18,6 +18,7 @@ from lakebed.format.partition_names import partition_text
 from lakebed.format.printed import Dropped
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.times import Length, Time
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.references.removal import Removal
 from lakebed.metadata.store import TableStore
 from lakebed.operations.analyze import analyze, columns_to_analyze
@@ -28,12 +29,11 @@ from lakebed.operations.expire.expire_snapshots import Expiry, expire_snapshots
 from lakebed.operations.mark_partitions_done import mark_partitions_done
 from lakebed.operations.orphans import remove_orphan_files
 from lakebed.operations.read import BranchRead
-from lakebed.operations.repair.missing_files import remove_missing_files
 from lakebed.operations.repair.rebuild_index import IndexRebuild, rebuild_index
+from lakebed.operations.repair.remove_missing_files import remove_missing_files
 from lakebed.operations.rescale import checked_buckets, rescale
 from lakebed.operations.verify.report import Report
 from lakebed.operations.verify.verify import verify
-from lakebed.operations.write import Identity
 from lakebed.rows.sort_order import SortOrder
 from lakebed.rows.where import parse_where
 from lakebed.spark.choose_engine import engine_on

@@ -10,12 +10,13 @@ from lakebed.errors import OptionError
 from lakebed.format import predicate as pred
 from lakebed.format.partition_names import partition_predicate
 from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.store import TableStore
 from lakebed.operations.delete import delete_from_append_table, delete_from_keyed_table
-from lakebed.operations.overwrite import drop as drop_rows
+from lakebed.operations.drop_partitions import drop_partitions
 from lakebed.operations.overwrite import overwrite as overwrite_rows
 from lakebed.operations.read import BranchRead
-from lakebed.operations.write import Guard, Identity
+from lakebed.operations.write import Guard
 from lakebed.operations.write import write as write_rows
 from lakebed.rows.where import parse_where
 from lakebed.spark.choose_engine import engine_for
@@ -146,7 +147,7 @@ class WriteMethods:
         """
         who = Identity.of(checked_schema(self._store, writing=True))
         rules_of(self._store).check_drop(pred.TRUE)
-        return self._by_the_rules(lambda guard: drop_rows(self._store, None, who, guard))
+        return self._by_the_rules(lambda guard: drop_partitions(self._store, None, who, guard))
 
     def drop_partition(self, partition: Mapping[str, Any]) -> Snapshot | None:
         """Deletes the rows of a partition. Earlier snapshots keep theirs.
@@ -167,7 +168,7 @@ class WriteMethods:
         if not partition:
             raise OptionError("name at least one partition column, or use truncate() to delete everything")
         who = Identity.of(checked_schema(self._store, writing=True))
-        made = self._by_the_rules(lambda guard: drop_rows(self._store, partition, who, guard))
+        made = self._by_the_rules(lambda guard: drop_partitions(self._store, partition, who, guard))
         if made is None:
             rules_of(self._store).check_drop(partition_predicate(self._store.schema(), partition))
         return made

@@ -23,13 +23,8 @@ from lakebed.metadata.consumers import reset_consumer
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import create_tag
 from lakebed.operations.compact.compact_manifests import compact_manifests
-from lakebed.operations.expire.expire_snapshots import (
-    Retention,
-    expire_snapshots,
-    first_kept,
-    range_to_expire,
-    retention,
-)
+from lakebed.operations.expire.expire_snapshots import expire_snapshots
+from lakebed.operations.expire.retention import Retention, first_kept, range_to_expire, retention
 from lakebed.operations.orphans import remove_orphan_files
 from lakebed.options import TableOptions
 

@@ -23,10 +23,10 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind
 from lakebed.format.times import parse_length
 from lakebed.metadata.commit.commit import Commit, commit
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import delete_partitions
-from lakebed.operations.write import Identity
 from lakebed.options import TableOptions
 
 _LOG: Final = logging.getLogger("lakebed")

@@ -2,7 +2,7 @@
 
 What it promises:
 
-* Which snapshots go is decided by :func:`first_kept`, as Paimon decides: by number, by age, at most so many at once, never
+* Which snapshots go is decided by :mod:`lakebed.operations.expire.retention`, as Paimon decides: by number, by age, at most so many at once, never
   what a consumer still has to read. What is left is always a contiguous suffix.
 * A file goes only if no snapshot that stays, no tag, no long-lived changelog and no other branch needs it.
 * Where changelogs outlive snapshots (:attr:`TableOptions.keeps_changelogs_longer`), a snapshot that goes leaves a
@@ -21,18 +21,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from lakebed.errors import NotFoundError, OptionError, StorageError
+from lakebed.errors import NotFoundError, StorageError
 from lakebed.format.human_text import ids_text
 from lakebed.format.paths import SNAPSHOT_PREFIX, id_of
 from lakebed.format.printed import Printed
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.times import parse_time
 from lakebed.metadata.changelogs import keep_changelogs, remove_changelogs
-from lakebed.metadata.consumers import smallest_next_snapshot
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.references.candidates import Candidates
 from lakebed.metadata.references.continuity import Link, links
@@ -42,22 +40,10 @@ from lakebed.metadata.references.removal import DoomedFile, Removal, delete_file
 from lakebed.metadata.retries import retry_while_expiring
 from lakebed.metadata.store import TableStore
 from lakebed.operations.expire.expire_changelogs import GoingChangelogs, changelogs_to_expire
+from lakebed.operations.expire.retention import Retention, range_to_expire, retention
 from lakebed.options import TableOptions
 
 _REMEMBERED: Final = 20_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retention:
-    """Which snapshots stay: at least ``retain_min``, at most ``retain_max``, those younger than ``cutoff_millis``.
-
-    At most ``max_deletes`` go at once.
-    """
-
-    retain_min: int
-    retain_max: int
-    cutoff_millis: int
-    max_deletes: int
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -91,55 +77,6 @@ class Expiry(Printed):
         expire, delete = ("would expire", "delete") if self.dry_run else ("expired", "deleted")
         head = f"{expire} {', '.join(gone) or 'no snapshots'} and {delete} {self.removal.summary}{':' * bool(self.removal.files)}"
         return "\n".join([head, *self.removal.details])
-
-
-def retention(
-    options: TableOptions,
-    *,
-    now_millis: int,
-    retain_max: int | None = None,
-    retain_min: int | None = None,
-    older_than: object = None,
-    max_deletes: int | None = None,
-) -> Retention:
-    """What a call asks for, filled up with the table's options; a smaller ``retain_max`` in the call lowers their minimum."""
-    for name, value in (("retain_max", retain_max), ("retain_min", retain_min), ("max_deletes", max_deletes)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise OptionError(f"{name} is {value!r}; it must be a whole number from 1 on")
-    most = options.snapshot_num_retained_max if retain_max is None else retain_max
-    least = options.snapshot_num_retained_min if retain_min is None else retain_min
-    if retain_min is None and retain_max is not None:
-        least = min(least, most)
-    if least > most:
-        raise OptionError(
-            f"at least {least} snapshots are to be kept, but at most {most}; raise the one or lower the other"
-        )
-    if older_than is None:
-        cutoff = now_millis - round(options.snapshot_time_retained * 1000)
-    else:
-        cutoff = parse_time(older_than, "older_than", now=now_millis)
-    limit = options.snapshot_expire_limit if max_deletes is None else max_deletes
-    return Retention(retain_min=least, retain_max=most, cutoff_millis=cutoff, max_deletes=limit)
-
-
-def first_kept(
-    earliest: int, latest: int, wanted: Retention, next_read: int | None, time_of: Callable[[int], int | None]
-) -> int:
-    """The first snapshot that stays; all before it go. Equal to ``earliest`` if nothing goes.
-
-    ``next_read`` is the smallest snapshot that a consumer still has to read. ``time_of`` gives the commit time of a
-    snapshot, or ``None`` if it is not there. A snapshot is young while the one *after* it is: until then it was the
-    table's current state.
-    """
-    end = min(latest - wanted.retain_min + 1, earliest + wanted.max_deletes)
-    if next_read is not None:
-        end = min(end, next_read)
-    for number in range(max(latest - wanted.retain_max + 1, earliest), end):
-        following = time_of(number + 1)
-        if following is not None and following >= wanted.cutoff_millis:
-            end = number
-            break
-    return max(end, earliest)
 
 
 def expire_snapshots(
@@ -219,23 +156,6 @@ def _kept_after(store: TableStore, done: Expiry) -> Snapshot | None:
     if not done.dry_run or not done.snapshots:
         return store.snapshots.earliest()
     return store.snapshots.find(done.snapshots[-1] + 1)
-
-
-def range_to_expire(store: TableStore, options: TableOptions, wanted: Retention) -> tuple[int, int]:
-    """The first snapshot there is and the first that stays; equal if nothing goes. Cheap where nothing goes."""
-    latest, earliest = store.snapshots.latest_id(), store.snapshots.earliest_id()
-    if latest is None or earliest is None:
-        return 0, 0
-
-    def time_of(number: int) -> int | None:
-        found = store.snapshots.find(number)
-        return None if found is None else found.time_millis
-
-    end = first_kept(earliest, latest, wanted, None, time_of)
-    if end > earliest and not options.consumer_changelog_only:
-        next_read = smallest_next_snapshot(store)
-        end = end if next_read is None else max(min(end, next_read), earliest)
-    return earliest, end
 
 
 # ------------------------------------------------------------------------------------------------- what goes

@@ -1,7 +1,8 @@
-"""Rows of an append table instead of others: whole files go, new ones take their place, in one commit.
+"""Replace rows of an append table: UPDATE, DELETE and MERGE in SQL rewrite the files that they read, in one commit.
 
-What is replaced are the files that were read, and no others: rows that somebody adds meanwhile stay, and if one of the files
-is gone by then (deleted from, compacted, overwritten) the commit fails and nothing has changed.
+The commit deletes the files that were read and adds the new ones. Rows that other commits add meanwhile stay. If another
+commit deleted one of the files first (a delete, a compaction, an overwrite), the commit raises a conflict and the table is
+unchanged.
 """
 
 from __future__ import annotations
@@ -11,19 +12,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from lakebed.engine import IN_PROCESS, Engine
+from lakebed.engine import IN_PROCESS, Engine, NewFiles
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit
+from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.store import TableStore
 from lakebed.operations.delete import remove_index_files
-from lakebed.operations.write import Identity, NewFiles, write_files
+from lakebed.operations.write import write_files
 from lakebed.rows.append.append_delete import without_vectors
 
 
-def rewrite_files(
+def replace_rows(
     store: TableStore,
     planned_on: Snapshot,
     entries: pa.Table,
@@ -33,7 +35,7 @@ def rewrite_files(
     operation: str,
     engine: Engine = IN_PROCESS,
 ) -> Snapshot | None:
-    """Put rows in the place of the files of ``entries``, which are live in the snapshot ``planned_on``."""
+    """Replace the files of ``entries``, which are live in the snapshot ``planned_on``, by files with the rows of ``data``."""
     old_index = store.manifests.read_index(planned_on.index_manifest)
     index: tuple[IndexEntry, ...] = ()
 

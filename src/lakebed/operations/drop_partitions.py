@@ -1,0 +1,27 @@
+"""Drop partitions, or truncate a table: one OVERWRITE commit deletes their files and adds none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from lakebed.format.manifest.manifest import NO_ENTRIES
+from lakebed.format.partition_names import partition_predicate
+from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.metadata.commit.commit import Commit, commit
+from lakebed.metadata.commit.identity import Identity
+from lakebed.metadata.store import TableStore
+from lakebed.operations.overwrite import replace_matching
+from lakebed.operations.write import Guard, unguarded
+
+
+def drop_partitions(
+    store: TableStore, partition: Mapping[str, Any] | None, who: Identity, guard: Guard = unguarded
+) -> Snapshot | None:
+    """Delete the partitions that match a spec, or all of them for ``None``; returns ``None`` if there was nothing to delete."""
+    node = None if partition is None else partition_predicate(store.schema(), partition)
+    plan = replace_matching(store, node, NO_ENTRIES)
+    request = Commit(
+        kind=CommitKind.OVERWRITE, plan=plan, operation="TRUNCATE", user=who.user, identifier=who.identifier
+    )
+    return commit(store, guard(request))
