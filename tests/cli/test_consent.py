@@ -89,7 +89,7 @@ def test_a_terminal_is_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     act = Act()
     assert ask(monkeypatch, act, terminal=True, answer=False)["dry_run"] is True
     assert act.calls == ["plan"]
-    assert "nothing was done" in capsys.readouterr().err
+    assert "nothing was changed" in capsys.readouterr().err
 
 
 def test_nobody_is_asked_about_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,7 +56,7 @@ def test_streams_and_exit_codes(lake: Lake, orders: Table) -> None:
     fine = lakebed("rows", "db.orders", "--limit", "1", "--json", "-w", lake.warehouse)
     assert fine.returncode == 0
     assert json.loads(fine.stdout) == [{"id": 1, "v": "v1", "day": "2025-01-01"}]
-    assert fine.stderr.startswith("the first 1 rows")
+    assert fine.stderr == "the first 1 row; use --limit for more\n"
     assert "\x1b" not in fine.stdout + fine.stderr
     missing = lakebed("rows", "db.order", "-w", lake.warehouse)
     assert (missing.returncode, missing.stdout) == (4, "")

@@ -84,8 +84,8 @@ def test_usage_errors(cli: Lakebed, orders: Table) -> None:
     assert "Did you mean 'create'" in cli.fails(2, "branches", "crate", "db.orders", "b")
     assert "--all" in cli.fails(2, "verify")
     assert "--repair" in cli.fails(2, "verify", "db.orders", "--yes")
-    assert "one of --snapshot, --tag and --timestamp" in cli.fails(2, "rollback", "db.orders")
-    assert "one of" in cli.fails(2, "rollback", "db.orders", "--snapshot", "1", "--tag", "t")
+    assert "exactly one of --snapshot, --tag and --timestamp" in cli.fails(2, "rollback", "db.orders")
+    assert "exactly one of" in cli.fails(2, "rollback", "db.orders", "--snapshot", "1", "--tag", "t")
     assert "exclude each other" in cli.fails(2, "orphans", "db.orders", "--yes", "--dry-run")
 
 
@@ -126,7 +126,7 @@ def test_help_tells_the_exit_codes_and_the_rule(cli: Lakebed) -> None:
         ["consumers", "delete"],
     ):
         shown = " ".join(cli(*command, "--help").out.split())
-        assert "Shows what it would do. With --yes it does it" in shown, command
+        assert "Shows the plan first. --yes carries it out. Without --yes it asks" in shown, command
         assert "--dry-run" in shown
 
 

@@ -1,7 +1,7 @@
 """The ``lakebed`` command line.
 
-One module per group of commands; ``session`` opens warehouses and turns errors into exit codes, ``output`` prints, ``consent``
-is the rule for what takes something away. Commands use the public interface only, and decide nothing about tables.
+Each module of ``commands`` holds the command of its name, or the group of commands. ``session`` opens warehouses and maps errors to
+exit codes, ``output`` prints, ``consent`` asks before a command deletes something. Commands use the public interface only.
 """
 
 from __future__ import annotations
@@ -17,15 +17,19 @@ from lakebed.cli.arguments import RootJson, RootWarehouse
 from lakebed.cli.commands import (
     branches,
     chain,
+    compact,
     consumers,
-    contents,
+    expire,
+    files,
     history,
+    orphans,
+    rollback,
     rows,
     serve,
+    show,
     sql,
     tables,
     tags,
-    upkeep,
     verify,
 )
 from lakebed.cli.session import EXIT_CODES, ExitCode, GuardedGroup
@@ -33,37 +37,37 @@ from lakebed.version import VERSION
 
 __all__ = ["app", "main"]
 
-LOOK = "Look"
+INSPECT = "Inspect"
 VERSIONS = "Branches, tags, consumers"
-UPKEEP = "Keep in order"
+MAINTAIN = "Maintain"
 
 app = typer.Typer(
     cls=GuardedGroup, name="lakebed", no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False
 )
 
-app.command(rich_help_panel=LOOK)(tables.databases)
-app.command(rich_help_panel=LOOK)(tables.tables)
-app.command(rich_help_panel=LOOK)(tables.show)
-app.command(rich_help_panel=LOOK)(contents.snapshots)
-app.command(rich_help_panel=LOOK)(history.history)
-app.command(rich_help_panel=LOOK)(history.compactions)
-app.command(rich_help_panel=LOOK)(history.diff)
-app.command(rich_help_panel=LOOK)(contents.files)
-app.command(rich_help_panel=LOOK)(contents.partitions)
-app.command(rich_help_panel=LOOK)(rows.rows)
+app.command(rich_help_panel=INSPECT)(tables.databases)
+app.command(rich_help_panel=INSPECT)(tables.tables)
+app.command(rich_help_panel=INSPECT)(show.show)
+app.command(rich_help_panel=INSPECT)(history.snapshots)
+app.command(rich_help_panel=INSPECT)(history.history)
+app.command(rich_help_panel=INSPECT)(history.compactions)
+app.command(rich_help_panel=INSPECT)(history.diff)
+app.command(rich_help_panel=INSPECT)(files.files)
+app.command(rich_help_panel=INSPECT)(files.partitions)
+app.command(rich_help_panel=INSPECT)(rows.rows)
 app.command("head", hidden=True)(rows.rows)
-app.command(rich_help_panel=LOOK)(sql.sql)
-app.command(rich_help_panel=LOOK)(serve.serve)
+app.command(rich_help_panel=INSPECT)(sql.sql)
+app.command(rich_help_panel=INSPECT)(serve.serve)
 app.add_typer(branches.app, name="branches", rich_help_panel=VERSIONS)
 app.add_typer(tags.app, name="tags", rich_help_panel=VERSIONS)
 app.add_typer(consumers.app, name="consumers", rich_help_panel=VERSIONS)
-app.command(rich_help_panel=UPKEEP)(verify.verify)
-app.command(rich_help_panel=UPKEEP)(upkeep.compact)
-app.add_typer(chain.app, name="chain", rich_help_panel=UPKEEP)
-app.command(rich_help_panel=UPKEEP)(upkeep.expire)
-app.command(rich_help_panel=UPKEEP)(upkeep.expire_partitions)
-app.command(rich_help_panel=UPKEEP)(upkeep.orphans)
-app.command(rich_help_panel=UPKEEP)(upkeep.rollback)
+app.command(rich_help_panel=MAINTAIN)(verify.verify)
+app.command(rich_help_panel=MAINTAIN)(compact.compact)
+app.add_typer(chain.app, name="chain", rich_help_panel=MAINTAIN)
+app.command(rich_help_panel=MAINTAIN)(expire.expire)
+app.command(rich_help_panel=MAINTAIN)(expire.expire_partitions)
+app.command(rich_help_panel=MAINTAIN)(orphans.orphans)
+app.command(rich_help_panel=MAINTAIN)(rollback.rollback)
 
 
 def _print_version(wanted: bool) -> None:
@@ -80,19 +84,19 @@ def root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Look into Apache Paimon tables and keep them in order.
+    """Inspect and maintain Apache Paimon tables.
 
-    Commands that take something away show first what they would do, and do it with --yes or after a question.
+    Commands that delete something show the plan first. They carry it out with --yes, or after you confirm.
     """
 
 
 def main() -> None:
-    """Run the command line; a fault of Lakebed's own shows its trace and counts as a failed operation."""
+    """Run the command line; an unexpected error prints its traceback and ends with the code of a failed operation."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal without the letters must not stop a command
+            stream.reconfigure(errors="backslashreplace")  # for terminals that cannot show all characters
     try:
         app(prog_name="lakebed")
-    except Exception:  # noqa: BLE001 - Python's own exit code for it would read as "verify found errors"
+    except Exception:  # noqa: BLE001 - Python would exit with 1, which means "verify found errors"
         traceback.print_exc()
         sys.exit(ExitCode.FAILED)

@@ -1,4 +1,4 @@
-"""The arguments and options that several commands share, each declared once."""
+"""The arguments and options that several commands have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def _or_root(name: str) -> Any:
-    """Takes the value given before the command (``lakebed -w wh tables``) where none stands after it."""
+    """Use the value given before the command (``lakebed -w wh tables``) if there is none after it."""
 
     def pick(ctx: typer.Context, value: T) -> T:
         return value or ctx.find_root().params.get(name) or value
@@ -38,8 +38,8 @@ def moment(text: str | None) -> int | None:
         raise typer.BadParameter(str(error)) from None
 
 
-WAREHOUSE_HELP = f"The warehouse's folder. (default: ${WAREHOUSE_VARIABLE}, else the current folder if it is one)"
-JSON_HELP = "Print JSON and nothing else on stdout."
+WAREHOUSE_HELP = f"The folder of the warehouse. (default: ${WAREHOUSE_VARIABLE}, else the current folder if it is one)"
+JSON_HELP = "Print only JSON on stdout."
 
 Warehouse = Annotated[
     str | None,
@@ -50,10 +50,10 @@ RootWarehouse = Annotated[str | None, typer.Option("--warehouse", "-w", metavar=
 RootJson = Annotated[bool, typer.Option("--json", help=JSON_HELP)]
 
 TableArgument = Annotated[
-    str, typer.Argument(metavar="TABLE", help="As database.table, or database.table$branch_name for a branch.")
+    str, typer.Argument(metavar="TABLE", help="database.table, or database.table$branch_name for a branch.")
 ]
-Where = Annotated[str | None, typer.Option("--where", metavar="SQL", help="Only what satisfies a SQL expression.")]
-Snapshot = Annotated[int | None, typer.Option("--snapshot", metavar="ID", help="A snapshot.")]
+Where = Annotated[str | None, typer.Option("--where", metavar="SQL", help="A condition in SQL.")]
+Snapshot = Annotated[int | None, typer.Option("--snapshot", metavar="ID", help="The id of a snapshot.")]
 Version = Annotated[str | None, typer.Option("--version", metavar="ID|TAG", help="As of a snapshot or a tag.")]
 Tag = Annotated[str | None, typer.Option("--tag", metavar="NAME", help="As of a tag.")]
 Timestamp = Annotated[
@@ -64,5 +64,5 @@ OlderThan = Annotated[
     str | None,
     typer.Option("--older-than", metavar="TIME", help="A time: '2025-01-31 12:00', '3 d' ago, or milliseconds."),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it. Without this the plan is shown, and a terminal asked.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show the plan; never ask.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Carry the plan out without asking.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show the plan.")]

@@ -1,7 +1,7 @@
-"""The one rule for commands that take something away.
+"""The rule for commands that delete something.
 
-Each shows first what it would do. With ``--yes`` it does it; without, on a terminal, it asks; without, anywhere else (a
-script, a pipe, ``--json``), or with ``--dry-run``, it stops there, and the exit code is that of success.
+They show the plan first. With ``--yes`` they carry it out. Without it they ask for confirmation on a terminal; anywhere else (a
+script, a pipe, ``--json``), or with ``--dry-run``, they stop after the plan with the exit code of success.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from lakebed.cli.output import Output
 Command = TypeVar("Command", bound=Callable[..., None])
 
 RULE: Final = (
-    "Shows what it would do. With --yes it does it; without, a terminal is asked, and anything else (a pipe, a script, "
-    "--json, or with --dry-run) is a dry run."
+    "Shows the plan first. --yes carries it out. Without --yes it asks for confirmation on a terminal; anywhere else (a pipe, "
+    "a script, --json), and with --dry-run, it is a dry run."
 )
 
 
 def with_rule(command: Command) -> Command:
-    """The same command, whose help also tells the rule."""
+    """Add the rule to the help of a command."""
     command.__doc__ = f"{inspect.getdoc(command)}\n\n{RULE}"
     return command
 
@@ -39,9 +39,19 @@ def plan_or_act(
     dry_run: bool,
     idle: Callable[[dict[str, Any]], bool] = lambda _: False,
 ) -> dict[str, Any]:
-    """Run with ``dry_run`` true for the plan, with false to act; ``run`` gives the record that is printed.
+    """Print the plan, ask if necessary, and carry it out.
 
-    ``idle`` tells of a plan that there is nothing to do, and so nothing to ask. Gives the last record.
+    Args:
+        out: Where the records are printed.
+        run: Called with ``True`` for the plan and with ``False`` to act; returns the record to print.
+        view: The record for people.
+        question: What a terminal is asked.
+        yes: Whether ``--yes`` was given.
+        dry_run: Whether ``--dry-run`` was given.
+        idle: Whether a plan has nothing to do; then nothing is asked.
+
+    Returns:
+        The record that was printed last.
     """
     if yes and dry_run:
         raise typer.BadParameter("--yes and --dry-run exclude each other")
@@ -50,10 +60,10 @@ def plan_or_act(
     if yes or idle(record):
         return record
     if dry_run or not out.can_ask:
-        out.note("this was a dry run; add --yes to do it")
+        out.note("dry run: nothing was changed; add --yes to carry it out")
         return record
     if not typer.confirm(question, err=True):
-        out.note("nothing was done")
+        out.note("nothing was changed")
         return record
     record = {"dry_run": False, **run(False)}
     out.emit(record, view)

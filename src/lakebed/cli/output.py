@@ -1,8 +1,8 @@
 """What commands print: a record as JSON, or the same record as tables for people.
 
-Results go to stdout, everything else (notes, progress, questions) to stderr. A record is plain data with stable keys and raw
-numbers; what a person sees is made from it, with sizes in units and times in the local zone. Text from tables is shown
-as it is: it is never taken for markup, and control characters cannot reach the terminal.
+Results go to stdout; notes, progress and questions go to stderr. A record is plain data with stable keys and raw numbers. The
+view for people is made from it, with sizes in units and times in the local zone. Text from tables is never interpreted as
+markup, and control characters are escaped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Record = Mapping[str, Any]
 
 
 def show_text(value: object) -> str:
-    r"""Any value as one line.
+    r"""Returns any value as one line.
 
     >>> show_text("a\nb\x1b[31m"), show_text(None), show_text(True)
     ('a\\nb\\x1b[31m', '-', 'true')
@@ -48,8 +48,22 @@ def show_text(value: object) -> str:
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), str(value))
 
 
+def show_value(value: object) -> str:
+    """Returns a value of a row as one line; null is not the text ``-``."""
+    return "null" if value is None else show_text(value)
+
+
+def show_names(names: Sequence[str] | None) -> str:
+    """Returns names in one line.
+
+    >>> show_names(["a", "b"]), show_names([])
+    ('a, b', '-')
+    """
+    return show_text(", ".join(names)) if names else "-"
+
+
 def show_count(value: int | None) -> str:
-    """A number with its thousands apart.
+    """Returns a number with separators between thousands.
 
     >>> show_count(1234567), show_count(None)
     ('1,234,567', '-')
@@ -58,7 +72,7 @@ def show_count(value: int | None) -> str:
 
 
 def show_size(value: int | None) -> str:
-    """Bytes in a unit that reads well.
+    """Returns a number of bytes with a unit.
 
     >>> show_size(12), show_size(1536), show_size(5 * 1024**3), show_size(1024**2 - 1), show_size(None)
     ('12 B', '1.5 KiB', '5.0 GiB', '1.0 MiB', '-')
@@ -67,12 +81,12 @@ def show_size(value: int | None) -> str:
 
 
 def show_time(millis: int | None) -> str:
-    """A moment in local time."""
+    """Returns epoch milliseconds as local time."""
     return "-" if millis is None else time_text(millis)
 
 
 def show_clock(text: str | None) -> str:
-    """A wall clock time, given as ISO text."""
+    """Returns a wall clock time, given as ISO text, to the second."""
     return "-" if text is None else text.replace("T", " ").partition(".")[0]
 
 
@@ -81,7 +95,7 @@ def show_clock(text: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that people see: a key of the records, its title, and how its values are shown."""
+    """A column of a table for people: the key in the records, the title, and how values are shown."""
 
     key: str
     title: str
@@ -102,7 +116,7 @@ class Column:
 
 
 def listing(records: Sequence[Record], columns: Sequence[Column], *, empty: str = "nothing") -> RenderableType:
-    """Records as a table, or a sentence when there are none."""
+    """Returns records as a table, or ``empty`` if there are none."""
     if not records:
         return Text(empty)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
@@ -114,7 +128,7 @@ def listing(records: Sequence[Record], columns: Sequence[Column], *, empty: str 
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> RenderableType:
-    """Names and values, one pair a line."""
+    """Returns names and values, one pair per line."""
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
@@ -124,7 +138,7 @@ def facts(pairs: Sequence[tuple[str, str]]) -> RenderableType:
 
 
 def section(title: str, body: RenderableType) -> RenderableType:
-    """Something under a heading."""
+    """Returns a body under a heading."""
     return Group(Text(""), Text(title, style="bold underline"), body)
 
 
@@ -132,7 +146,7 @@ def section(title: str, body: RenderableType) -> RenderableType:
 
 
 class Output:
-    """Where one command prints to."""
+    """Prints the result, the notes and the progress of one command."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -141,31 +155,30 @@ class Output:
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person sits at both ends, and wants to read."""
+        """Whether stdin and stdout are a terminal and the output is for people."""
         return not self.as_json and sys.stdin.isatty() and sys.stdout.isatty()
 
     def emit(self, record: Any, view: Callable[[Any], RenderableType]) -> None:
-        """Print a result, as JSON or as people see it."""
+        """Print a result, as JSON or as a view for people."""
         if self.as_json:
             _print_json(record)
         else:
             self._out.print(view(record))
 
     def note(self, message: str) -> None:
-        """A remark beside the result."""
+        """Print a remark on stderr."""
         self._err.print(Text(show_text(message), style="dim"))
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """A bar on stderr, if that is a terminal, while something long runs.
+        """Show a progress bar on stderr while the block runs, if stderr is a terminal.
 
-        Gives a function to call with the steps done and of all; as long as nobody calls it the bar only shows that there is
-        life.
+        Yields a function to call with the number of steps done and of all. Until its first call the bar shows no share.
         """
         if not self._err.is_terminal:
             yield _ignore
             return
-        from rich.progress import Progress  # noqa: PLC0415 - only terminals show it
+        from rich.progress import Progress  # noqa: PLC0415 - only terminals need it
 
         with Progress(console=self._err, transient=True) as progress:
             task = progress.add_task(what, total=None)
@@ -173,11 +186,11 @@ class Output:
 
 
 def _ignore(_done: int, _total: int) -> None:
-    """Nobody watches."""
+    """Used where stderr is not a terminal."""
 
 
 def _console(*, stderr: bool) -> Console:
-    """A console that cuts nothing when its output goes to a file or pipe."""
+    """Returns a console that does not cut lines when its output goes to a file or a pipe."""
     terminal = (sys.stderr if stderr else sys.stdout).isatty()
     width = None if terminal or "COLUMNS" in os.environ else _PIPE_WIDTH
     return Console(stderr=stderr, width=width, markup=False, highlight=False, emoji=False)

@@ -1,9 +1,9 @@
-"""Where commands find their warehouse and tables, and how a command ends.
+"""Opens the warehouse and the table of a command, and maps errors to exit codes.
 
-Every error that Lakebed raises on purpose becomes one line on stderr and an exit code; none shows a trace. The codes are
-a promise to scripts, listed in ``EXIT_CODES`` and in ``lakebed --help``.
+Every Lakebed error becomes one line on stderr and an exit code, without a traceback. Scripts may rely on the codes, which
+``EXIT_CODES`` and ``lakebed --help`` list.
 
-``import lakebed`` is cheap; Arrow comes with the first name that needs it (``lakebed.connect``), so never with ``--help``.
+``import lakebed`` is cheap: Arrow is imported with the first name that needs it (``lakebed.connect``), so not for ``--help``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WAREHOUSE_VARIABLE: Final = "LAKEBED_WAREHOUSE"
 
 
 class ExitCode(IntEnum):
-    """How a command ended."""
+    """The exit code of a command."""
 
     FINE = 0
     UNSOUND = 1
@@ -36,17 +36,17 @@ class ExitCode(IntEnum):
 
 
 EXIT_CODES: Final[Mapping[ExitCode, str]] = {
-    ExitCode.FINE: "fine",
+    ExitCode.FINE: "success",
     ExitCode.UNSOUND: "verify found errors in a table",
-    ExitCode.USAGE: "the command line makes no sense",
-    ExitCode.FAILED: "the operation failed, and stderr says why",
-    ExitCode.NOT_FOUND: "a warehouse, database, table, column, snapshot, branch or tag is not there",
+    ExitCode.USAGE: "invalid arguments",
+    ExitCode.FAILED: "the operation failed; stderr says why",
+    ExitCode.NOT_FOUND: "a warehouse, database, table, column, snapshot, branch or tag was not found",
     ExitCode.INTERRUPTED: "interrupted",
 }
 
 
 class GuardedGroup(TyperGroup):
-    """The root of all commands: turns errors into a line and an exit code."""
+    """The root of all commands: prints a Lakebed error as one line and sets the exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -57,7 +57,7 @@ class GuardedGroup(TyperGroup):
             _fail(error, ExitCode.FAILED)
         except typer.Abort:  # Ctrl-C or the end of input at a question
             raise typer.Exit(ExitCode.INTERRUPTED) from None
-        except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
+        except BrokenPipeError:  # the reader of a pipe, such as head, ended
             _silence_stdout()
             raise typer.Exit(ExitCode.FINE) from None
 
@@ -68,18 +68,18 @@ def _fail(error: LakebedError, code: ExitCode) -> None:
 
 
 def tell(error: LakebedError) -> None:
-    """Say on one line of stderr what went wrong."""
+    """Print an error as one line on stderr."""
     message = f"error: {' '.join(str(error).split())}"
     typer.echo(message if "NO_COLOR" in os.environ else typer.style(message, fg="red"), err=True)
 
 
 def _silence_stdout() -> None:
-    """Python flushes stdout once more at its end, which would fail again."""
+    """Redirect stdout to nowhere: Python flushes it again at exit, which would fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class ListingGroup(TyperGroup):
-    """A group whose plain form lists: ``lakebed tags db.t`` is ``lakebed tags list db.t``."""
+    """A group whose default command is ``list``: ``lakebed tags db.t`` means ``lakebed tags list db.t``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         names_command = any(arg in self.commands for arg in args)
@@ -89,18 +89,18 @@ class ListingGroup(TyperGroup):
 
 
 def open_lake(warehouse: str | None) -> lakebed.Lake:
-    """The warehouse at a path, or where the environment or the current folder says. Never makes one."""
+    """Open the warehouse at a path, else the one of the environment variable, else the current folder. Never creates one."""
     path = warehouse or os.environ.get(WAREHOUSE_VARIABLE)
     if path is None:
         if not _has_databases(Path.cwd()):
             raise typer.BadParameter(
-                f"no warehouse: give --warehouse PATH, set {WAREHOUSE_VARIABLE}, or go to a folder that holds one "
-                "(its databases are folders named <database>.db)"
+                f"no warehouse given: use --warehouse PATH, set {WAREHOUSE_VARIABLE}, or change to a folder that "
+                "contains <database>.db folders"
             )
         path = "."
     local = Path(path.removeprefix("file://"))
     if "://" not in path and not local.exists():
-        raise NotFoundError(f"there is no warehouse at {path}; give the folder that holds the <database>.db folders")
+        raise NotFoundError(f"there is no warehouse at {path}; give the folder that contains the <database>.db folders")
     if local.resolve().name.endswith(".db") and not _has_databases(local):
         raise NotFoundError(f"{path} is a database, not a warehouse; give the folder above it")
     return lakebed.connect(path)
@@ -111,14 +111,14 @@ def _has_databases(folder: Path) -> bool:
 
 
 def open_any(warehouse: str | None, name: str) -> lakebed.Table | lakebed.SystemTable:
-    """A table, a branch of one, or a system table."""
+    """Open a table, a branch, or a system table."""
     from lakebed.lake import open_any as opened  # noqa: PLC0415 - Arrow comes with it
 
     return opened(open_lake(warehouse), name)
 
 
 def open_table(warehouse: str | None, name: str) -> lakebed.Table:
-    """A table or a branch of one; a system table is refused."""
+    """Open a table or a branch; raises for a system table."""
     opened = open_any(warehouse, name)
     if not isinstance(opened, lakebed.Table):
         raise OptionError(f"{name} is a system table; read it with: lakebed rows '{name}'")
@@ -126,5 +126,5 @@ def open_table(warehouse: str | None, name: str) -> lakebed.Table:
 
 
 def system_name(name: str, system: str) -> str:
-    """The name of a system table of a table or branch."""
+    """Returns the name of a system table of a table or branch."""
     return f"{name}${system}"

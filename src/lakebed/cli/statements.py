@@ -1,4 +1,4 @@
-"""Text with several SQL statements, cut where a ``;`` ends one: not inside of texts, quoted names and comments."""
+"""Splits a text with several SQL statements at each ``;`` outside of strings, quoted names and comments."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 
 _PARTS: Final = re.compile(
     r"""
-    '(?:[^'\\]|\\.)*(?:'|\Z)          # a text
+    '(?:[^'\\]|\\.)*(?:'|\Z)          # a string
     | "(?:[^"\\]|\\.)*(?:"|\Z)
-    | `[^`]*(?:`|\Z)                  # a name
+    | `[^`]*(?:`|\Z)                  # a quoted name
     | --[^\n]*                        # a comment to the end of the line
-    | /\*.*?(?:\*/|\Z)                # a comment with two ends
+    | /\*.*?(?:\*/|\Z)                # a comment over several lines
     | ;
     | [^'"`;/-]+ | .                  # anything else
     """,
@@ -23,9 +23,9 @@ _CLOSED: Final = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|/\*.
 
 
 def split_statements(text: str) -> tuple[list[str], str]:
-    r"""The statements that are ended by a ``;``, without it, and what is left behind the last one.
+    r"""Returns the statements that end with ``;``, without it, and the rest after the last one.
 
-    Comments are left out; so are statements that consist of nothing else.
+    Comments are removed, and so are statements that consist only of comments.
 
     >>> split_statements("SELECT ';' -- one; two\n; SELECT 2")
     (["SELECT ';'"], 'SELECT 2')
@@ -36,7 +36,7 @@ def split_statements(text: str) -> tuple[list[str], str]:
         if part == ";":
             done.append("".join(held).strip())
             held = []
-        elif part.startswith(("--", "/*")) and not part.startswith("/*+"):  # a hint is no comment
+        elif part.startswith(("--", "/*")) and not part.startswith("/*+"):  # a hint is not a comment
             held.append(" ")
         else:
             held.append(part)
@@ -44,7 +44,7 @@ def split_statements(text: str) -> tuple[list[str], str]:
 
 
 def is_open(text: str) -> bool:
-    """Whether text ends inside of a text, a quoted name or a comment that goes on in the next line.
+    """Whether a text ends inside of a string, a quoted name or a comment that continues on the next line.
 
     >>> is_open("SELECT 'a"), is_open("SELECT 1 /* and"), is_open("SELECT 1")
     (True, True, False)

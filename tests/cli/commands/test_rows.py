@@ -44,7 +44,7 @@ def test_time_travel(cli: Lakebed, orders: Table) -> None:
 def test_limit_says_that_there_is_more(cli: Lakebed, orders: Table) -> None:
     ran = cli("rows", "db.orders", "--limit", "2", "--json")
     assert len(ran.json) == 2
-    assert "the first 2 rows" in ran.err
+    assert ran.err == "the first 2 rows; use --limit for more\n"
     for limit in ("3", "0", "100"):
         ran = cli("rows", "db.orders", "--limit", limit, "--json")
         assert len(ran.json) == 3

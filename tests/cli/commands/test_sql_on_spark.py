@@ -61,7 +61,7 @@ def test_statements_from_a_pipe(sql: Callable[..., Any], orders: Table) -> None:
     ran = sql(input="SELECT count(*) AS c\nFROM db.orders; -- that is all\n")
     assert ran.lines[2] == ["3"]
     assert sql("--json", input="SELECT 1 AS a").json == [{"a": 1}]
-    assert "there is no statement to run" in sql(input="-- nothing\n").err
+    assert "no statement to run" in sql(input="-- nothing\n").err
 
 
 def test_values_without_a_form_of_their_own_are_said_by_spark(sql: Callable[..., Any]) -> None:
@@ -86,11 +86,11 @@ def test_values_without_a_form_of_their_own_are_said_by_spark(sql: Callable[...,
 def test_a_limit_says_that_there_is_more(sql: Callable[..., Any]) -> None:
     ran = sql("SELECT * FROM range(150)", "--json")
     assert len(ran.json) == 100
-    assert "the first 100 rows; there are more, see --limit" in ran.err
+    assert "the first 100 rows; use --limit for more" in ran.err
     for limit, count in (("0", 150), ("150", 150), ("2", 2)):
         ran = sql("SELECT * FROM range(150)", "--json", "--limit", limit)
         assert len(ran.json) == count
-        assert ("there are more" in ran.err) == (count < 150)
+        assert ("use --limit for more" in ran.err) == (count < 150)
 
 
 @pytest.mark.parametrize(

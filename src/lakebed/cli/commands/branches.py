@@ -10,18 +10,20 @@ from rich.text import Text
 
 import lakebed
 from lakebed.cli.arguments import DryRun, Json, Snapshot, TableArgument, Warehouse, Yes
-from lakebed.cli.commands.tables import snapshot_record
 from lakebed.cli.consent import plan_or_act, with_rule
 from lakebed.cli.output import Column, Output, listing, show_text
+from lakebed.cli.records import deleted_text, snapshot_record
 from lakebed.cli.session import ListingGroup, open_table
 from lakebed.errors import NotFoundError, unknown_name
 from lakebed.format.human_text import ids_text
 
 app = typer.Typer(
-    cls=ListingGroup, no_args_is_help=True, help="List branches (lakebed branches TABLE) and change them."
+    cls=ListingGroup,
+    no_args_is_help=True,
+    help="List branches (lakebed branches TABLE), create, rename, drop, fast-forward and merge them.",
 )
 
-Force = Annotated[bool, typer.Option("--force", help="Even if an option of the table names the branch.")]
+Force = Annotated[bool, typer.Option("--force", help="Also if an option of the table names the branch.")]
 BranchArgument = Annotated[str, typer.Argument(metavar="BRANCH", help="The branch.")]
 
 
@@ -61,12 +63,12 @@ def create(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Make a branch: empty, or with the rows of a tag or a snapshot."""
+    """Create a branch: empty, or with the rows of a tag or a snapshot."""
     table = open_table(warehouse, name)
     table.create_branch(branch, tag=tag, snapshot=snapshot)
     Output(as_json=as_json).emit(
         {"table": table.name, **_state(table, branch)},
-        lambda _: Text(show_text(f"made branch {branch}; its name as a table is {table.name}$branch_{branch}")),
+        lambda _: Text(show_text(f"created branch {branch}; its table name is {table.name}$branch_{branch}")),
     )
 
 
@@ -79,7 +81,7 @@ def rename(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Give a branch another name."""
+    """Rename a branch."""
     table = open_table(warehouse, name)
     table.rename_branch(branch, new_name, force=force)
     Output(as_json=as_json).emit(
@@ -99,9 +101,9 @@ def drop(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a branch with its snapshots. Files that only it needed stay until lakebed orphans removes them."""
+    """Drop a branch with its snapshots. Data files that only it needs stay until lakebed orphans deletes them."""
     table = open_table(warehouse, name)
-    if branch not in table.branches():  # a dry run must not promise what cannot be, so main is refused here too
+    if branch not in table.branches():  # so that a dry run fails as the real run would; main is refused here too
         raise NotFoundError(unknown_name("branch", branch, table.branches(), where=f"table {table.name}"))
     state = _state(table, branch)
 
@@ -135,7 +137,7 @@ def fast_forward(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Make main what a branch is; what main got since the branch began goes."""
+    """Make main equal to a branch. Deletes the snapshots that main got since the branch was created."""
     table = open_table(warehouse, name)
 
     def run(only_plan: bool) -> dict[str, Any]:
@@ -152,10 +154,12 @@ def fast_forward(
         }
 
     def view(record: dict[str, Any]) -> RenderableType:
+        if not any(record[key] for key in record if key.startswith(("removed_", "copied_"))):
+            return Text(show_text(f"nothing to do: main already equals branch {branch}"))
         doing = "would fast-forward" if record["dry_run"] else "fast-forwarded"
-        gone = [ids_text(record["removed_snapshots"], "snapshot"), *(f"tag {tag}" for tag in record["removed_tags"])]
-        come = [ids_text(record["copied_snapshots"], "snapshot"), *(f"tag {tag}" for tag in record["copied_tags"])]
-        sentence = f"{doing} {table.name} to branch {branch}; comes: {', '.join(come)}; goes: {', '.join(gone)}"
+        copied = [ids_text(record["copied_snapshots"], "snapshot"), *(f"tag {tag}" for tag in record["copied_tags"])]
+        copy = "would copy" if record["dry_run"] else "copied"
+        sentence = f"{doing} {table.name} to branch {branch}; {copy} {', '.join(copied)}; {deleted_text(record)}"
         return Text(show_text(sentence))
 
     plan_or_act(

@@ -1,4 +1,4 @@
-"""``chain``: build full partitions of a chain table, make a table one, and make it a plain one again."""
+"""``chain``: convert a table to a chain table or back, and build full partitions of a chain table."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from lakebed.cli.arguments import DryRun, Json, TableArgument, Warehouse, Where,
 from lakebed.cli.consent import plan_or_act, with_rule
 from lakebed.cli.output import Column, Output, listing, show_text
 from lakebed.cli.session import GuardedGroup, open_table
+from lakebed.format.human_text import count_text
 
 app = typer.Typer(
-    cls=GuardedGroup, no_args_is_help=True, help="Chain tables: full partitions, and changes between them."
+    cls=GuardedGroup,
+    no_args_is_help=True,
+    help="Chain tables: convert a table to one or back, and build full partitions.",
 )
 
 Pattern = Annotated[
-    str | None, typer.Option("--timestamp-pattern", metavar="TEXT", help="How columns make a time, like '$dt'.")
+    str | None, typer.Option("--timestamp-pattern", metavar="TEXT", help="How columns form a time, like '$dt'.")
 ]
 Formatter = Annotated[
-    str | None, typer.Option("--timestamp-formatter", metavar="PATTERN", help="How that is read, like yyyyMMdd.")
+    str | None, typer.Option("--timestamp-formatter", metavar="PATTERN", help="The format of that time, like yyyyMMdd.")
 ]
 
 
@@ -30,24 +33,26 @@ def compact(
     name: TableArgument,
     where: Where = None,
     depth: Annotated[
-        int | None, typer.Option("--depth", metavar="N", help="Where so many partitions of changes are merged.")
+        int | None, typer.Option("--depth", metavar="N", help="Build where a read merges N partitions of changes.")
     ] = None,
     size: Annotated[
-        str | None, typer.Option("--bytes", metavar="SIZE", help="Where changes weigh so much, like '1 gb'.")
+        str | None, typer.Option("--bytes", metavar="SIZE", help="Build where the changes have this size, like '1 gb'.")
     ] = None,
     age: Annotated[
         str | None,
-        typer.Option("--age", metavar="DURATION", help="Where the last full partition is so old, like '7 d'."),
+        typer.Option("--age", metavar="DURATION", help="Build where the last full partition is this old, like '7 d'."),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Build those anew that are full already.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Also rebuild partitions that are full already.")
+    ] = False,
     dry_run: DryRun = False,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Build full partitions: those of --where, or where --depth, --bytes or --age is reached. Rows stay as they are."""
+    """Build full partitions: those of --where, or where --depth, --bytes or --age is reached. Rows do not change."""
     limits = {key: value for key, value in (("depth", depth), ("bytes", size), ("age", age)) if value is not None}
     if where is None and not limits:
-        raise typer.BadParameter("say which partitions with --where, or when with --depth, --bytes or --age")
+        raise typer.BadParameter("select partitions with --where, or give a limit with --depth, --bytes or --age")
     table = open_table(warehouse, name)
     out = Output(as_json=as_json)
     with out.progress(f"compacting the chain of {table.name}"):
@@ -92,10 +97,10 @@ def _view(record: dict[str, Any]) -> RenderableType:
         Column("partition", "partition"),
         Column("depth", "merged", right=True),
         Column.size("bytes_read", "reads"),
-        Column.size("delta_bytes", "spares each read"),
+        Column.size("delta_bytes", "saved per read"),
         Column.count("rows", "rows"),
     ]
-    return Group(Text(f"{doing} {len(rows)} full partition(s)"), listing(rows, columns))
+    return Group(Text(f"{doing} {count_text(len(rows), 'full partition')}"), listing(rows, columns))
 
 
 @app.command("enable")
@@ -105,12 +110,12 @@ def enable(
     timestamp_formatter: Formatter = None,
     keys: Annotated[
         str | None,
-        typer.Option("--keys", metavar="COLUMNS", help="Partition columns that make the time, if not all do."),
+        typer.Option("--keys", metavar="COLUMNS", help="Partition columns that form the time, if not all do."),
     ] = None,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Make a table a chain table. What it holds becomes its full partitions; no row is written anew."""
+    """Convert a table to a chain table. Its partitions become full partitions; no data file is rewritten."""
     table = open_table(warehouse, name)
     table.enable_chain(
         timestamp_pattern=timestamp_pattern,
@@ -132,7 +137,7 @@ def disable(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Make a chain table a plain one that holds its full partitions. The branches stay until they are dropped."""
+    """Convert a chain table to a plain table that holds its full partitions. The branches stay until they are dropped."""
     table = open_table(warehouse, name)
 
     def run(only_plan: bool) -> dict[str, Any]:
@@ -143,4 +148,4 @@ def disable(
         doing = "would become" if record["dry_run"] else "is"
         return Text(show_text(f"{table.name} {doing} a plain table"))
 
-    plan_or_act(Output(as_json=as_json), run, view, question="Make it a plain table?", yes=yes, dry_run=dry_run)
+    plan_or_act(Output(as_json=as_json), run, view, question="Convert it to a plain table?", yes=yes, dry_run=dry_run)

@@ -1,4 +1,4 @@
-"""``consumers``: who still reads, and how far; snapshots they have not read are kept."""
+"""``consumers``: the readers of a table and the snapshot that each reads next; those snapshots do not expire."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from lakebed.cli.output import Column, Output, listing, show_text
 from lakebed.cli.session import ListingGroup, open_table
 from lakebed.errors import CorruptError, NotFoundError, unknown_name
 
-app = typer.Typer(cls=ListingGroup, no_args_is_help=True, help="List consumers (lakebed consumers TABLE), change them.")
+app = typer.Typer(
+    cls=ListingGroup, no_args_is_help=True, help="List consumers (lakebed consumers TABLE), reset and delete them."
+)
 
 ConsumerArgument = Annotated[str, typer.Argument(metavar="CONSUMER", help="The consumer.")]
 
 
 @app.command("list")
 def list_consumers(name: TableArgument, warehouse: Warehouse = None, as_json: Json = False) -> None:
-    """List the consumers of a table, and the snapshot that each reads next."""
+    """List the consumers of a table with the snapshot that each reads next."""
     found = open_table(warehouse, name).consumers()
     records = [{"consumer": consumer, "next_snapshot": following} for consumer, following in found.items()]
     columns = [Column("consumer", "consumer"), Column("next_snapshot", "next snapshot", right=True)]
@@ -29,7 +31,7 @@ def list_consumers(name: TableArgument, warehouse: Warehouse = None, as_json: Js
 
 
 def _readable(table: lakebed.Table) -> dict[str, int] | None:
-    """The consumers, or nothing where a note is damaged: resetting or deleting it is the way to mend that."""
+    """Returns the consumers, or ``None`` if a file is damaged; reset and delete must work on damaged files."""
     try:
         return table.consumers()
     except CorruptError:
@@ -41,12 +43,15 @@ def reset(
     name: TableArgument,
     consumer: ConsumerArgument,
     next_snapshot: Annotated[
-        int | None, typer.Option("--next-snapshot", metavar="ID", min=1, help="Else what is committed from now on.")
+        int | None,
+        typer.Option(
+            "--next-snapshot", metavar="ID", min=1, help="The snapshot to read next. (default: the next commit)"
+        ),
     ] = None,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Make a consumer, or set the snapshot that it reads next."""
+    """Create a consumer, or set the snapshot that it reads next."""
     table = open_table(warehouse, name)
     before = (_readable(table) or {}).get(consumer)
     table.reset_consumer(consumer, next_snapshot)
@@ -65,7 +70,7 @@ def delete(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Forget a consumer; it protects no snapshots any more."""
+    """Delete a consumer. Snapshots that only it needs may expire then."""
     table = open_table(warehouse, name)
     known = _readable(table)
     if known is not None and consumer not in known:
@@ -77,14 +82,14 @@ def delete(
         return {"table": table.name, "consumer": consumer, "next_snapshot": (known or {}).get(consumer)}
 
     def view(record: dict[str, Any]) -> Text:
-        doing = "would forget" if record["dry_run"] else "forgot"
+        doing = "would delete" if record["dry_run"] else "deleted"
         return Text(show_text(f"{doing} consumer {consumer}, next snapshot {show_text(record['next_snapshot'])}"))
 
     plan_or_act(
         Output(as_json=as_json),
         run,
         view,
-        question=f"Forget consumer {consumer}?",
+        question=f"Delete consumer {consumer}?",
         yes=yes,
         dry_run=dry_run,
     )

@@ -1,4 +1,4 @@
-"""``history``, ``compactions``, ``diff``: what happened to a table."""
+"""``snapshots``, ``history``, ``compactions`` and ``diff``: what happened to a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from rich.text import Text
 
 import lakebed
 from lakebed.cli.arguments import Json, TableArgument, Warehouse, moment
-from lakebed.cli.commands.tables import snapshot_record
 from lakebed.cli.output import (
     Column,
     Output,
@@ -22,21 +21,63 @@ from lakebed.cli.output import (
     show_size,
     show_text,
     show_time,
+    show_value,
 )
+from lakebed.cli.records import snapshot_record
 from lakebed.cli.session import open_table
 from lakebed.format.commit_facts import BYTES_ADDED, BYTES_DELETED, FILES_ADDED, FILES_DELETED, read_count
+from lakebed.errors import NotFoundError
+from lakebed.format.human_text import count_text
 
-Limit = Annotated[int, typer.Option("--limit", "-l", min=1, help="How many.")]
+Limit = Annotated[int, typer.Option("--limit", "-l", min=1, help="How many at most.")]
 Cursor = Annotated[
-    str | None, typer.Option("--cursor", metavar="CURSOR", help="The page after another; that page tells its cursor.")
+    str | None, typer.Option("--cursor", metavar="CURSOR", help="Where the page starts; the page before shows it.")
 ]
-Offset = Annotated[int, typer.Option("--offset", min=0, help="How many of the newest to leave out.")]
+Offset = Annotated[int, typer.Option("--offset", min=0, help="How many of the newest to skip.")]
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only commits of this user.")]
 Since = Annotated[
     str | None,
-    typer.Option("--since", metavar="TIME", help="Only from a time on: '2025-01-31 12:00', '3 d' ago, milliseconds."),
+    typer.Option(
+        "--since", metavar="TIME", help="Only since a time: '2025-01-31 12:00', '3 d' ago, or epoch milliseconds."
+    ),
 ]
 Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only up to a time.")]
+
+
+def snapshots(
+    name: TableArgument,
+    limit: Limit = 25,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """List the snapshots of a table, newest first."""
+    table = open_table(warehouse, name)
+    records = [snapshot_record(snapshot) for snapshot in _newest(table, limit)]
+    columns = [
+        Column("id", "id", right=True),
+        Column("commit_kind", "kind"),
+        Column.time("time_millis"),
+        Column.count("total_record_count", "records"),
+        Column.count("delta_record_count", "change"),
+        Column("schema_id", "schema", right=True),
+        Column("commit_user", "user"),
+    ]
+    out = Output(as_json=as_json)
+    out.emit(records, lambda found: listing(found, columns, empty="no snapshots"))
+    if len(records) == limit and records[-1]["id"] > 1:
+        out.note(f"the newest {count_text(limit, 'snapshot')}; use --limit for older ones")
+
+
+def _newest(table: lakebed.Table, limit: int) -> list[lakebed.Snapshot]:
+    """Returns the newest snapshots; reads only those that are shown."""
+    latest = table.latest_snapshot()
+    page = [] if latest is None else [latest]
+    try:
+        while page and len(page) < limit and page[-1].id > 1:
+            page.append(table.snapshot(page[-1].id - 1))
+    except NotFoundError:  # the oldest snapshot, or a gap in the ids
+        return table.snapshots()[: -limit - 1 : -1]
+    return page
 
 
 def history(
@@ -53,9 +94,9 @@ def history(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Show a page of the snapshots of a table, newest first, of one kind, user or time.
+    """Show a page of the snapshots of a table, newest first, filtered by kind, user or time.
 
-    More pages cost no more: an index beside the table knows what is on them.
+    An index beside the table finds every page without reading the others.
     """
     out = Output(as_json=as_json)
     asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
@@ -73,7 +114,9 @@ def history(
         Column("operation", "operation"),
         Column("commit_user", "user"),
     ]
-    out.emit(_page_record("snapshots", records, page), lambda _: listing(records, columns, empty="no such snapshots"))
+    out.emit(
+        _page_record("snapshots", records, page), lambda _: listing(records, columns, empty="no matching snapshots")
+    )
     out.note(_where_we_are(len(records), page))
 
 
@@ -84,7 +127,7 @@ def _checked_time(text: str | None) -> str | None:
 
 
 def _recorded(snapshot: lakebed.Snapshot) -> dict[str, int | None]:
-    """Returns what a commit recorded about itself."""
+    """Returns the facts that a commit recorded about itself."""
     return {
         "files_added": read_count(snapshot.properties, FILES_ADDED),
         "files_deleted": read_count(snapshot.properties, FILES_DELETED),
@@ -105,8 +148,8 @@ def _page_record(what: str, records: list[dict[str, Any]], page: Any) -> dict[st
 
 def _where_we_are(shown: int, page: Any) -> str:
     total = "" if page.total is None else f" of {show_count(page.total)}"
-    further = "" if page.next_cursor is None else f"; the next ones: --cursor {page.next_cursor}"
-    return f"{show_count(shown)}{total}, {show_count(page.scanned)} snapshots opened ({page.source}){further}"
+    further = "" if page.next_cursor is None else f"; next page: --cursor {page.next_cursor}"
+    return f"{show_count(shown)}{total}, {count_text(page.scanned, 'snapshot')} read ({page.source}){further}"
 
 
 def compactions(
@@ -120,7 +163,7 @@ def compactions(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Show a page of the compactions of a table, newest first: what they read and wrote, when, and for how long."""
+    """Show a page of the compactions of a table, newest first: what they read and wrote, when, and how long they took."""
     out = Output(as_json=as_json)
     asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
     between = {"from_time": _checked_time(since), "to_time": _checked_time(until)}
@@ -156,7 +199,7 @@ def _compaction_record(one: lakebed.Compaction) -> dict[str, Any]:
 
 
 def _show_duration(millis: int) -> str:
-    """A length of time.
+    """Returns a duration as text.
 
     >>> _show_duration(740), _show_duration(61_500), _show_duration(7_200_000)
     ('0.7 s', '1 min 2 s', '2 h 0 min')
@@ -173,15 +216,15 @@ def diff(
     name: TableArgument,
     before: Annotated[str, typer.Argument(metavar="BEFORE", help="A snapshot or a tag.")],
     after: Annotated[
-        str | None, typer.Argument(metavar="AFTER", help="Another one. (default: the latest snapshot)")
+        str | None, typer.Argument(metavar="AFTER", help="A snapshot or a tag. (default: the latest snapshot)")
     ] = None,
     sample: Annotated[
-        int, typer.Option("--sample", "-s", min=0, help="How many rows of each side at most; 0 for none.")
+        int, typer.Option("--sample", "-s", min=0, help="How many rows of each side at most; 0 compares no rows.")
     ] = 10,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Show what differs between two snapshots of a table: the schema, the files, and some of the rows."""
+    """Show the differences between two snapshots of a table: schema, files, and some of the rows."""
     out = Output(as_json=as_json)
     table = open_table(warehouse, name)
     found = table.diff(before, after, sample=sample)
@@ -201,9 +244,9 @@ def diff(
     }
     out.emit(record, lambda shown: _view(shown, table.path, found))
     if sample and found.rows_added is None:
-        out.note(f"rows were not compared: the files that differ have {show_size(found.bytes_to_compare)}")
+        out.note(f"rows were not compared: the files that differ are too large ({show_size(found.bytes_to_compare)})")
     elif found.has_more_rows:
-        out.note(f"the first {show_count(sample)} rows of each side; there are more, see --sample")
+        out.note(f"at most {count_text(sample, 'row')} of each side; use --sample for more")
 
 
 def _view(record: dict[str, Any], path: str, found: lakebed.Difference) -> RenderableType:
@@ -222,19 +265,15 @@ def _view(record: dict[str, Any], path: str, found: lakebed.Difference) -> Rende
         Column.count("record_count", "records"),
         Column.size("file_size_in_bytes"),
     ]
-    parts.append(section("files", listing(files, columns, empty="the same")))
+    parts.append(section("files", listing(files, columns, empty="no differences")))
     if record["rows_added"] is not None:
         rows = _signed(record["rows_removed"], record["rows_added"])
         names = [] if found.rows_added is None else found.rows_added.column_names
-        columns = [Column("", ""), *(Column(name, show_text(name), _show_value) for name in names)]
-        parts.append(section("rows", listing(rows, columns, empty="the same")))
+        columns = [Column("", ""), *(Column(name, show_text(name), show_value) for name in names)]
+        parts.append(section("rows", listing(rows, columns, empty="no differences")))
     return Group(*parts)
 
 
 def _signed(removed: Sequence[Record], added: Sequence[Record]) -> list[Record]:
-    """What went and what came, in one list; no column of a table has an empty name."""
+    """Returns removed and added records in one list; their sign is under the empty name, which no column has."""
     return [*({"": "-", **one} for one in removed), *({"": "+", **one} for one in added)]
-
-
-def _show_value(value: object) -> str:
-    return "null" if value is None else show_text(value)

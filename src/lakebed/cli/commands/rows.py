@@ -9,9 +9,10 @@ from rich.text import Text
 
 import lakebed
 from lakebed.cli.arguments import Json, Tag, Timestamp, Version, Warehouse, Where, moment
-from lakebed.cli.output import Column, Output, listing, show_text
+from lakebed.cli.output import Column, Output, listing, show_text, show_value
 from lakebed.cli.session import open_any
 from lakebed.errors import OptionError
+from lakebed.format.human_text import count_text
 
 
 def rows(
@@ -27,7 +28,7 @@ def rows(
     version: Version = None,
     tag: Tag = None,
     timestamp: Timestamp = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show what would be read, and read nothing.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what would be read, without reading it.")] = False,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
@@ -36,7 +37,7 @@ def rows(
     scan = _scan(open_any(warehouse, name), columns, where, version=version, tag=tag, timestamp=moment(timestamp))
     if explain:
         if not isinstance(scan, lakebed.Scan):
-            raise OptionError(f"{name} is a system table; it is made when it is read, and there is nothing to explain")
+            raise OptionError(f"{name} is a system table, which has no plan to explain; read it without --explain")
         out.emit({"explain": scan.explain()}, lambda record: Text(record["explain"]))
         return
     from lakebed.cli.values import head, is_number  # noqa: PLC0415 - with Arrow, which --help need not wait for
@@ -46,20 +47,16 @@ def rows(
     cut = 0 < limit < len(found)
     shown = found.slice(0, limit) if cut else found
     titles = [
-        Column(field.name, show_text(field.name), _show_value, right=is_number(field.type)) for field in found.schema
+        Column(field.name, show_text(field.name), show_value, right=is_number(field.type)) for field in found.schema
     ]
     out.emit(json_records(shown), lambda records: listing(records, titles, empty="no rows"))
     if cut:
-        out.note(f"the first {limit} rows; there are more, see --limit")
+        out.note(f"the first {count_text(limit, 'row')}; use --limit for more")
 
 
 def _scan(table: Any, columns: list[str] | None, where: str | None, **travel: Any) -> Any:
     names = None if columns is None else [name.strip() for part in columns for name in part.split(",")]
     given = {name: value for name, value in travel.items() if value is not None}
     if given and isinstance(table, lakebed.SystemTable):
-        raise OptionError(f"{table.name} shows the latest state; read it without --{next(iter(given))}")
+        raise OptionError(f"{table.name} shows only the latest state; read it without --{next(iter(given))}")
     return table.scan(names, where, **given)
-
-
-def _show_value(value: object) -> str:
-    return "null" if value is None else show_text(value)

@@ -1,4 +1,4 @@
-"""``serve``: warehouses over HTTP, with a dashboard."""
+"""``serve``: start the service, with its REST interface and dashboard."""
 
 from __future__ import annotations
 
@@ -25,41 +25,46 @@ def serve(
         list[str] | None,
         typer.Argument(
             metavar="[WAREHOUSE]...",
-            help="Folders, or NAME=FOLDER; what --warehouse says if left out.",
+            help="Folders, or NAME=FOLDER. (default: --warehouse)",
             show_default=False,
         ),
     ] = None,
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", "-p", min=0, max=65535, help="0 takes one that is free.")] = 8451,
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", "-p", min=0, max=65535, help="The port to listen on; 0 picks a free one.")
+    ] = 8451,
     allow_actions: Annotated[
-        bool, typer.Option("--allow-actions", help="Also compact, expire, tag, branch and roll back.")
+        bool, typer.Option("--allow-actions", help="Allow actions: compact, expire, tag, branch and roll back.")
     ] = False,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Write nothing at all, not even the index of the history.")
+        bool, typer.Option("--read-only", help="Write nothing, not even the index of the history.")
     ] = False,
     token: Annotated[
         str | None,
-        typer.Option("--token", metavar="TOKEN", envvar=TOKEN_VARIABLE, help="What requests must show to be answered."),
+        typer.Option("--token", metavar="TOKEN", envvar=TOKEN_VARIABLE, help="The token that every request must send."),
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option("--token-file", metavar="FILE", help="A file whose first line is the token.")
+        Path | None, typer.Option("--token-file", metavar="FILE", help="A file with the token in its first line.")
     ] = None,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="Another name that the service answers to; may be repeated."),
+        typer.Option("--allow-host", metavar="NAME", help="Another host name that requests may use; may be repeated."),
     ] = None,
     tls_cert: Annotated[
-        Path | None, typer.Option("--tls-cert", metavar="FILE", help="A certificate, for https.")
+        Path | None, typer.Option("--tls-cert", metavar="FILE", help="A certificate, for HTTPS.")
     ] = None,
-    tls_key: Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="The certificate's key.")] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option("--tls-key", metavar="FILE", help="The key of the certificate.")
+    ] = None,
     warehouse: Warehouse = None,
 ) -> None:
-    """Serve warehouses to a browser and to programs, read-only unless told otherwise.
+    """Serve warehouses over HTTP: a dashboard for browsers and a REST interface. Read-only unless --allow-actions is given.
 
-    Listens on this machine only. Any other address needs a token; give it in a file, as others can see command lines.
+    Listens on this machine only by default. Any other address needs a token. Prefer --token-file: other users of the machine
+    can see the arguments of a command.
     """
     if (tls_cert is None) != (tls_key is None):
-        raise typer.BadParameter("--tls-cert and --tls-key belong together")
+        raise typer.BadParameter("give --tls-cert and --tls-key together")
     try:
         from lakebed.service import Settings, create_app  # noqa: PLC0415 - FastAPI is optional
         from lakebed.service.settings import LOOPBACK_HOSTS, is_loopback  # noqa: PLC0415 - as above
@@ -67,11 +72,7 @@ def serve(
         raise UnsupportedError(f"lakebed serve needs {error.name}: pip install 'lakebed[service]'") from None
     secret = _token(token, token_file)
     names = tuple(allow_host or ())
-    reachable = [name for name in (host, *names) if not is_loopback(name)]
-    if reachable and secret is None:
-        raise OptionError(
-            f"{reachable[0]} can be reached from other machines, so a token is needed: give --token-file, or listen on 127.0.0.1"
-        )
+    _check_token(secret, [name for name in (host, *names) if not is_loopback(name)])
     settings = Settings(
         warehouses=_named(warehouses or [open_lake(warehouse).warehouse]),
         allow_actions=allow_actions,
@@ -83,17 +84,22 @@ def serve(
         _run(create_app(settings), settings, listener, tls_cert, tls_key)
 
 
+def _check_token(token: str | None, reachable: list[str]) -> None:
+    if reachable and token is None:
+        raise OptionError(
+            f"{reachable[0]} can be reached from other machines, so a token is needed: give --token-file, or listen on 127.0.0.1"
+        )
+
+
 def _named(given: list[str]) -> dict[str, str]:
-    """Warehouses by name; one without a name is called like its folder."""
+    """Returns warehouses by name; the default name is that of the folder."""
     found: dict[str, str] = {}
     for text in given:
         named = _NAMED.fullmatch(text)
         folder = named[2] if named else text
         name = named[1] if named else re.sub(r"[^A-Za-z0-9_.-]", "_", Path(folder).resolve().name)[:64] or "warehouse"
         if name in found:
-            raise OptionError(
-                f"two warehouses would be called {name!r}; give them names: one={found[name]} two={folder}"
-            )
+            raise OptionError(f"two warehouses have the name {name!r}; give them names: one={found[name]} two={folder}")
         found[name] = folder
     return found
 
@@ -111,7 +117,7 @@ def _token(given: str | None, file: Path | None) -> str | None:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket on an address; bound here so that a port that is taken is told in one sentence."""
+    """Returns a socket bound to an address; a port in use is an error of one line."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -134,7 +140,7 @@ def _run(app: Any, settings: Settings, listener: socket.socket, cert: Path | Non
     place = f"{'http' if cert is None else 'https'}://{shown}:{port}"
 
     class Server(uvicorn.Server):
-        """Says where it is once it answers."""
+        """Prints its address once it accepts requests."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)

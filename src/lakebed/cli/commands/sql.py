@@ -1,8 +1,8 @@
 """``sql``: run SQL statements on the tables of a warehouse, given as an argument, from a pipe, or at a prompt.
 
-Spark runs them, in this process; it is started once and takes a few seconds for that. A statement that fails ends a command
-with one sentence and an exit code; at the prompt it is told and the next one is asked for. Ctrl-C gives up what is being
-typed or run, Ctrl-D leaves.
+Spark runs them in this process; it is started once, which takes a few seconds. A statement that fails ends the command with one
+line on stderr and an exit code; at the prompt the error is printed and the next statement is read. Ctrl-C cancels what is being
+typed or run, Ctrl-D ends the prompt.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ import typer
 
 import lakebed
 from lakebed.cli.arguments import Json, Warehouse
-from lakebed.cli.output import Column, Output, listing, show_text
+from lakebed.cli.output import Column, Output, listing, show_text, show_value
 from lakebed.cli.session import open_lake, tell
 from lakebed.cli.statements import is_open, split_statements
 from lakebed.errors import LakebedError, NotFoundError
+from lakebed.format.human_text import count_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,8 +35,8 @@ _MORE: Final = "      -> "
 _LEAVE: Final = frozenset({"exit", "quit", "\\q"})
 _HISTORY_LINES: Final = 2000
 _NOT_FOUND: Final = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "UNRESOLVED_COLUMN", "ROUTINE_NOT_FOUND")
-# Types that Arrow and JSON have no form for: Spark says them as text.
-_SAID_BY_SPARK: Final = ("interval", "variant", "geometry", "geography", "void")
+# Types that Arrow and JSON do not have: Spark converts them to text.
+_TEXT_BY_SPARK: Final = ("interval", "variant", "geometry", "geography", "void")
 
 Ask = Callable[[str], str]
 
@@ -43,17 +44,19 @@ Ask = Callable[[str], str]
 def sql(
     statement: Annotated[
         str | None,
-        typer.Argument(metavar="[STATEMENT]", help="One or more statements; from stdin or a prompt if left out."),
+        typer.Argument(
+            metavar="[STATEMENT]", help="One or more statements. Without it, they are read from stdin or a prompt."
+        ),
     ] = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-l", min=0, help="How many rows of a result at most; 0: all.")
+        int, typer.Option("--limit", "-l", min=0, help="How many rows of a result at most; 0 for all.")
     ] = 100,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Run SQL on the tables of the warehouse (needs Spark). Without a statement there is a prompt.
+    """Run SQL on the tables of the warehouse (needs Spark). Without a statement, start a prompt.
 
-    Statements are ended by a semicolon; the last one need not be. Tables are written as database.table, system tables in
+    Statements end with a semicolon, which the last one may omit. Tables are named database.table, system tables need
     backquotes: SELECT * FROM db.`t$snapshots`.
     """
     out = Output(as_json=as_json)
@@ -68,20 +71,20 @@ def sql(
         done, rest = split_statements(text)
         statements = [*done, *([rest] if rest else [])]
         if not statements:
-            raise typer.BadParameter("there is no statement to run")
+            raise typer.BadParameter("no statement to run")
         _start(lake, out)
         Runner(lake, out, limit).run_all(statements)
 
 
 def _start(lake: lakebed.Lake, out: Output) -> None:
-    """Start Spark, which says in one sentence what it lacks."""
+    """Start Spark; raises a one-line error if Spark or Java is missing."""
     with out.progress("starting Spark"):
-        lake.spark  # noqa: B018 - the first look starts it
+        lake.spark  # noqa: B018 - the first access starts it
 
 
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """Without the notes that Spark's Python makes for programmers: every error is told here, once."""
+    """Silence the log and the warnings of PySpark: the command prints every error itself, once."""
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -92,13 +95,13 @@ def _quietly() -> Iterator[None]:
 
 
 class Runner:
-    """Runs statements on a lake and prints what they give."""
+    """Runs statements on a lake and prints their results."""
 
     def __init__(self, lake: lakebed.Lake, out: Output, limit: int) -> None:
         self._lake, self._out, self._limit = lake, out, limit
 
     def run_all(self, statements: Sequence[str]) -> None:
-        """Run statements until one fails. JSON is the rows of the one statement, or a list of those of each."""
+        """Run statements until one fails. JSON is the rows of a single statement, or a list with the rows of each."""
         if self._out.as_json:
             results = [self._rows(self._run(statement)) for statement in statements]
             self._out.emit(results[0] if len(results) == 1 else results, lambda _: "")
@@ -113,7 +116,7 @@ class Runner:
                 shown = True
 
     def run(self, statement: str) -> bool:
-        """Run one statement and print its rows; gives whether it has a result."""
+        """Run one statement and print its rows; returns whether it has a result."""
         found = self._run(statement)
         if found is not None:
             self._show(found)
@@ -123,15 +126,15 @@ class Runner:
         self._out.emit(self._rows(found), lambda records: listing(records, self._titles(found), empty="no rows"))
 
     def _run(self, statement: str) -> pa.Table | None:
-        """The first rows of a result, its columns numbered by their names' places; ``None`` if it has no columns."""
-        with one_sentence():
+        """Returns the first rows of a result, with unique column names; ``None`` if it has no columns."""
+        with short_errors():
             frame = self._lake.sql(statement)
             if not frame.columns:
                 return None
-            frame = _sayable(frame)
+            frame = _for_arrow(frame)
             found: pa.Table = (frame.limit(self._limit + 1) if self._limit else frame).toArrow()
         if 0 < self._limit < len(found):
-            self._out.note(f"the first {self._limit} rows; there are more, see --limit")
+            self._out.note(f"the first {count_text(self._limit, 'row')}; use --limit for more")
             found = found.slice(0, self._limit)
         return found
 
@@ -144,24 +147,23 @@ class Runner:
         from lakebed.cli.values import is_number  # noqa: PLC0415 - with Arrow, which --help need not wait for
 
         return [
-            Column(field.name, show_text(field.name), _show_value, right=is_number(field.type))
-            for field in found.schema
+            Column(field.name, show_text(field.name), show_value, right=is_number(field.type)) for field in found.schema
         ]
 
 
-def _sayable(frame: Any) -> Any:
-    """The frame with columns that Arrow knows, each under a name of its own."""
+def _for_arrow(frame: Any) -> Any:
+    """Returns the frame with types that Arrow has and with unique column names."""
     names = unique_names(frame.columns)
     frame = frame.toDF(*names)
-    said = [
-        f"CAST({_quoted(name)} AS STRING) AS {_quoted(name)}" if kind.startswith(_SAID_BY_SPARK) else _quoted(name)
+    columns = [
+        f"CAST({_quoted(name)} AS STRING) AS {_quoted(name)}" if kind.startswith(_TEXT_BY_SPARK) else _quoted(name)
         for name, (_, kind) in zip(names, frame.dtypes, strict=True)
     ]
-    return frame.selectExpr(*said)
+    return frame.selectExpr(*columns)
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Names as they are, but for those that were there before (whatever their case), which get a number.
+    """Returns unique names: a name that occurred before, ignoring case, gets a number.
 
     >>> unique_names(["a", "b", "A", "a"])
     ['a', 'b', 'A_2', 'a_3']
@@ -183,13 +185,9 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def _show_value(value: object) -> str:
-    return "null" if value is None else show_text(value)
-
-
 @contextlib.contextmanager
-def one_sentence() -> Iterator[None]:
-    """Let whatever Spark raises come as an error of one sentence; Ctrl-C stays what it is."""
+def short_errors() -> Iterator[None]:
+    """Raise errors of Spark as Lakebed errors of one line; Ctrl-C stays a KeyboardInterrupt."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is optional
     from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is optional
 
@@ -198,17 +196,17 @@ def one_sentence() -> Iterator[None]:
     except (PySparkException, Py4JError) as error:
         if _is_interrupted(error):
             raise KeyboardInterrupt from None
-        raise _told(error) from None
+        raise _short(error) from None
 
 
 def _is_interrupted(error: BaseException | None) -> bool:
-    """Whether an error is what Spark says of jobs that Ctrl-C made it cancel."""
+    """Whether Spark raised the error because Ctrl-C cancelled its jobs."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
     return error is not None
 
 
-def _told(error: Exception) -> LakebedError:
+def _short(error: Exception) -> LakebedError:
     from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is optional
 
     if isinstance(error, PySparkException):
@@ -220,21 +218,21 @@ def _told(error: Exception) -> LakebedError:
 
 
 def _first_line(message: str) -> str:
-    """The sentence that a message of Spark starts with, without the code that follows it."""
+    """Returns the first line of a message of Spark, without the SQLSTATE."""
     lines = message.strip().splitlines()
-    return lines[0].partition(" SQLSTATE:")[0] if lines else "Spark failed and does not say why"
+    return lines[0].partition(" SQLSTATE:")[0] if lines else "Spark failed without a message"
 
 
 # ------------------------------------------------------------------------------------------------------- the prompt
 
 
 def prompt(runner: Runner, ask: Ask, remember: Callable[[str], None]) -> None:
-    """Ask for statements and run them until the end of input."""
+    """Read statements and run them until the end of input."""
     held = ""
     while True:
         try:
             line = ask(_MORE if held else _PROMPT)
-        except KeyboardInterrupt:  # gives up what was typed so far
+        except KeyboardInterrupt:  # discards what was typed so far
             typer.echo()
             held = ""
             continue
@@ -254,7 +252,7 @@ def prompt(runner: Runner, ask: Ask, remember: Callable[[str], None]) -> None:
 
 
 def _try_all(runner: Runner, statements: Sequence[str]) -> None:
-    """Run statements; what goes wrong is told, and the rest of them is given up."""
+    """Run statements; after an error, print it and skip the rest."""
     for statement in statements:
         try:
             if not runner.run(statement):
@@ -269,7 +267,7 @@ def _try_all(runner: Runner, statements: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _history() -> Iterator[Callable[[str], None]]:
-    """The statements of earlier prompts behind the arrow keys, where Python has what that needs."""
+    """Offer the statements of earlier prompts with the arrow keys, if Python has readline."""
     try:
         import readline  # noqa: PLC0415 - not on every system
     except ImportError:
@@ -290,7 +288,7 @@ def _history() -> Iterator[Callable[[str], None]]:
 
 
 def history_path() -> Path:
-    """Where statements are remembered: the file that the environment names, else one in the user's state folder."""
+    """Returns the file of earlier statements: the one that LAKEBED_HISTORY names, else one in the user's state folder."""
     given = os.environ.get(HISTORY_VARIABLE)
     if given:
         return Path(given)
@@ -298,6 +296,6 @@ def history_path() -> Path:
 
 
 def _as_one_line(text: str) -> str:
-    """A statement as one line of history; the statements are put together anew, without comments that would hide the rest."""
+    """Returns statements as one line of history, without comments, which would hide the rest of the line."""
     statements, rest = split_statements(text)
     return " ".join(" ".join([*(f"{one};" for one in statements), rest]).split("\n")).strip()

@@ -12,21 +12,26 @@ import lakebed
 from lakebed.cli.arguments import DryRun, Json, OlderThan, Snapshot, TableArgument, Warehouse, Yes, moment
 from lakebed.cli.consent import plan_or_act, with_rule
 from lakebed.cli.output import Column, Output, listing, show_clock, show_text
-from lakebed.cli.removal import ListFiles, removal_record, removal_view
+from lakebed.cli.records import ListFiles, removal_record, removal_view
 from lakebed.cli.session import ListingGroup, open_lake, open_table, system_name
 from lakebed.errors import NotFoundError, unknown_name
 
-app = typer.Typer(cls=ListingGroup, no_args_is_help=True, help="List tags (lakebed tags TABLE) and change them.")
+app = typer.Typer(
+    cls=ListingGroup,
+    no_args_is_help=True,
+    help="List tags (lakebed tags TABLE), create, replace, rename, delete and expire them.",
+)
 
 TagArgument = Annotated[str, typer.Argument(metavar="TAG", help="The tag.")]
 Retained = Annotated[
-    str | None, typer.Option("--retain", metavar="DURATION", help="How long the tag lives, like '30 d'; else for ever.")
+    str | None,
+    typer.Option("--retain", metavar="DURATION", help="How long the tag is kept, like '30 d'; for ever without it."),
 ]
 
 
 @app.command("list")
 def list_tags(name: TableArgument, warehouse: Warehouse = None, as_json: Json = False) -> None:
-    """List the tags of a table, and the snapshots they hold."""
+    """List the tags of a table with their snapshots."""
     from lakebed.rows.json_rows import json_records  # noqa: PLC0415 - with Arrow, which --help need not wait for
 
     open_table(warehouse, name)
@@ -51,7 +56,7 @@ def create(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Put a tag on a snapshot, the latest if none is named. What it holds stays when the snapshot expires."""
+    """Create a tag of a snapshot (default: the latest). The tagged state stays readable when the snapshot expires."""
     table = open_table(warehouse, name)
     made = table.create_tag(tag, snapshot=snapshot, time_retained=retain)
     record = {"table": table.name, "tag": tag, "snapshot_id": made.snapshot.id}
@@ -66,7 +71,7 @@ def rename(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Give a tag another name."""
+    """Rename a tag."""
     table = open_table(warehouse, name)
     table.rename_tag(tag, new_name)
     Output(as_json=as_json).emit(
@@ -87,7 +92,7 @@ def replace(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Move a tag to another snapshot (the latest if none is named)."""
+    """Move a tag to another snapshot (default: the latest)."""
     table = open_table(warehouse, name)
     target, before = _target(table, snapshot), _held(table, tag)
 
@@ -117,7 +122,7 @@ def replace(
 
 
 def _held(table: lakebed.Table, tag: str) -> lakebed.Snapshot:
-    """The snapshot that a tag holds."""
+    """Returns the snapshot of a tag."""
     tags = table.tags()
     if tag not in tags:
         raise NotFoundError(unknown_name("tag", tag, tags, where=f"table {table.name}"))
@@ -125,13 +130,13 @@ def _held(table: lakebed.Table, tag: str) -> lakebed.Snapshot:
 
 
 def _target(table: lakebed.Table, snapshot: int | None) -> lakebed.Snapshot:
-    """The snapshot to tag: the latest, one that is there, or one that only a tag still holds."""
+    """Returns the snapshot to tag: the latest, an existing one, or one that has expired and has another tag."""
     if snapshot is not None:
         tagged = (held for held in table.tags().values() if held.id == snapshot)
         return next(tagged, None) or table.snapshot(snapshot)
     latest = table.latest_snapshot()
     if latest is None:
-        raise NotFoundError(f"table {table.name} has no snapshot yet to put a tag on; write to it first")
+        raise NotFoundError(f"table {table.name} has no snapshot to tag; write to it first")
     return latest
 
 
@@ -146,7 +151,7 @@ def delete(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a tag, and the files that only it needed."""
+    """Delete a tag and the files that only it needs."""
     table = open_table(warehouse, name)
 
     def run(only_plan: bool) -> dict[str, Any]:
@@ -177,7 +182,7 @@ def expire(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Remove the tags whose time is over."""
+    """Delete the tags whose retention time is over."""
     table = open_table(warehouse, name)
 
     def run(only_plan: bool) -> dict[str, Any]:
@@ -185,8 +190,9 @@ def expire(
 
     def view(record: dict[str, Any]) -> RenderableType:
         doing = "would delete" if record["dry_run"] else "deleted"
+        noun = "tag" if len(record["tags"]) == 1 else "tags"
         names = ", ".join(record["tags"])
-        return Text(show_text(f"{doing} {names}") if names else "no tags to expire")
+        return Text(show_text(f"{doing} {noun} {names}") if names else "no tags to expire")
 
     plan_or_act(
         Output(as_json=as_json),

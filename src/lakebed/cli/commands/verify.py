@@ -1,4 +1,4 @@
-"""``verify``: is a table sound, and what is there to repair."""
+"""``verify``: check tables for damage, and repair what is safe to repair."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from rich.text import Text
 
 from lakebed.cli.arguments import DryRun, Json, Warehouse, Yes
 from lakebed.cli.consent import plan_or_act, with_rule
-from lakebed.cli.output import Column, Output, facts, listing, show_count, show_size, show_text
+from lakebed.cli.output import Column, Output, facts, listing, show_size, show_text
 from lakebed.cli.session import ExitCode, open_lake, open_table
+from lakebed.format.human_text import count_text
 
 if TYPE_CHECKING:
     from lakebed.operations.verify.report import Report
@@ -25,21 +26,23 @@ def verify(
     names: Annotated[list[str] | None, typer.Argument(metavar="TABLE...", help="As database.table.")] = None,
     every: Annotated[bool, typer.Option("--all", help="All tables of the warehouse.")] = False,
     deep: Annotated[bool, typer.Option("--deep", help="Also read the rows.")] = False,
-    repair: Annotated[bool, typer.Option("--repair", help="Plan what is safe to repair.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Plan the repairs that are safe; --yes carries them out.")
+    ] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Check tables: all that snapshots, tags and branches refer to is there and adds up.
+    """Check that everything exists and is consistent that the snapshots, tags and branches of tables refer to.
 
-    Exit code 1 if an error is found; warnings do not count. --repair mends what is safe to mend (hints, files that nobody
-    refers to):
+    The exit code is 1 if an error is found; warnings do not count. --repair repairs what is safe: hints and files that nothing
+    refers to.
     """
     if bool(names) == every:
-        raise typer.BadParameter("name the tables to look at, or give --all")
+        raise typer.BadParameter("name the tables to check, or give --all")
     if (yes or dry_run) and not repair:
-        raise typer.BadParameter("--yes and --dry-run are about --repair")
+        raise typer.BadParameter("--yes and --dry-run need --repair")
     out = Output(as_json=as_json)
     chosen = _every_table(warehouse) if every else list(names or [])
 
@@ -98,10 +101,10 @@ def _view(record: dict[str, Any]) -> RenderableType:
     parts: list[RenderableType] = []
     for report in record["tables"]:
         looked = report["looked_at"]
-        counts = [f"{show_count(looked[key])} {key.replace('_', ' ')}" for key in looked if key != "bytes"]
+        counts = [_counted(looked[key], key) for key in looked if key != "bytes"]
         style = "green" if report["ok"] else "bold red"
         parts.append(Text(show_text(f"{report['table']}: {report['verdict']}"), style=style))
-        parts.append(Text(f"looked at {', '.join(counts)}, {show_size(looked['bytes'])}"))
+        parts.append(Text(f"checked {', '.join(counts)}, {show_size(looked['bytes'])}"))
         parts += [Text(show_text(f"note: {note}")) for note in report["notes"]]
         parts += [_problem(problem) for problem in report["problems"]]
         if report["repairs"]:
@@ -113,6 +116,17 @@ def _view(record: dict[str, Any]) -> RenderableType:
             ]
             parts.append(listing(report["repairs"], columns))
     return Group(*parts)
+
+
+def _counted(count: int, key: str) -> str:
+    """Returns a count with its noun.
+
+    >>> _counted(1, "data_files"), _counted(2, "branches")
+    ('1 data file', '2 branches')
+    """
+    many = key.replace("_", " ")
+    one = many.removesuffix("es") if many.endswith("ches") else many.removesuffix("s")
+    return count_text(count, one, many)
 
 
 def _problem(problem: dict[str, Any]) -> RenderableType:

@@ -1,53 +1,13 @@
-"""``snapshots``, ``files``, ``partitions``: what a table is made of."""
+"""``files`` and ``partitions``: the data files of a table, and its partitions."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-import lakebed
 from lakebed.cli.arguments import Json, TableArgument, Version, Warehouse, Where
-from lakebed.cli.commands.tables import snapshot_record
-from lakebed.cli.output import Column, Output, listing, show_clock, show_count, show_size
+from lakebed.cli.output import Column, Output, listing, show_clock, show_size
 from lakebed.cli.session import open_lake, open_table, system_name
-from lakebed.errors import NotFoundError
-
-
-def snapshots(
-    name: TableArgument,
-    limit: Annotated[int, typer.Option("--limit", "-l", min=1, help="How many.")] = 25,
-    warehouse: Warehouse = None,
-    as_json: Json = False,
-) -> None:
-    """List the snapshots of a table, newest first."""
-    table = open_table(warehouse, name)
-    records = [snapshot_record(snapshot) for snapshot in _newest(table, limit)]
-    columns = [
-        Column("id", "id", right=True),
-        Column("commit_kind", "kind"),
-        Column.time("time_millis"),
-        Column.count("total_record_count", "records"),
-        Column.count("delta_record_count", "change"),
-        Column("schema_id", "schema", right=True),
-        Column("commit_user", "user"),
-    ]
-    out = Output(as_json=as_json)
-    out.emit(records, lambda found: listing(found, columns, empty="no snapshots yet"))
-    if len(records) == limit and records[-1]["id"] > 1:
-        out.note(f"the newest {limit}; there may be older ones, see --limit")
-
-
-def _newest(table: lakebed.Table, limit: int) -> list[lakebed.Snapshot]:
-    """The newest snapshots, reading no more of them than are shown."""
-    latest = table.latest_snapshot()
-    page = [] if latest is None else [latest]
-    try:
-        while page and len(page) < limit and page[-1].id > 1:
-            page.append(table.snapshot(page[-1].id - 1))
-    except NotFoundError:  # the oldest one, or a gap: few are left, and a list of the folder tells which
-        return table.snapshots()[: -limit - 1 : -1]
-    return page
+from lakebed.format.human_text import count_text
 
 
 def files(
@@ -57,9 +17,9 @@ def files(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """List the data files of a table; with --where or --version those that such a read would open.
+    """List the data files of a table. With --where or --version, list the files that such a read would open.
 
-    More about each file is in the system table: lakebed rows 'TABLE$files'
+    The system table has more columns: lakebed rows 'TABLE$files'
     """
     table = open_table(warehouse, name)
     if where is None and version is None:
@@ -85,7 +45,7 @@ def files(
 def _total(records: list[dict[str, Any]]) -> str:
     size = sum(record["file_size_in_bytes"] for record in records)
     rows = sum(record["record_count"] for record in records)
-    return f"{show_count(len(records))} files, {show_count(rows)} records, {show_size(size)}"
+    return f"{count_text(len(records), 'file')}, {count_text(rows, 'record')}, {show_size(size)}"
 
 
 def partitions(name: TableArgument, warehouse: Warehouse = None, as_json: Json = False) -> None:

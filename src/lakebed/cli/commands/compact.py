@@ -1,0 +1,30 @@
+"""``compact``: merge files of a table."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from lakebed.cli.arguments import Json, TableArgument, Warehouse, Where
+from lakebed.cli.output import Output, show_text
+from lakebed.cli.records import snapshot_record
+from lakebed.cli.session import open_table
+
+
+def compact(
+    name: TableArgument,
+    full: Annotated[bool, typer.Option("--full", help="Merge all files that can be merged.")] = False,
+    where: Where = None,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Merge files where there are too many. --where is a condition over partition columns. Rows do not change."""
+    table = open_table(warehouse, name)
+    out = Output(as_json=as_json)
+    with out.progress(f"compacting {table.name}") as report:
+        made = table.compact(full=full, where=where, report=report)
+    record = {"table": table.name, "snapshot": None if made is None else snapshot_record(made)}
+    done = "nothing to compact" if made is None else f"compacted {table.name} as snapshot {made.id}"
+    out.emit(record, lambda _: Text(show_text(done)))

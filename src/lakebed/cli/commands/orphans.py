@@ -1,0 +1,42 @@
+"""``orphans``: delete files that nothing refers to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakebed.cli.arguments import DryRun, Json, OlderThan, TableArgument, Warehouse, Yes, moment
+from lakebed.cli.consent import plan_or_act, with_rule
+from lakebed.cli.output import Output
+from lakebed.cli.records import ListFiles, removal_record, removal_view
+from lakebed.cli.session import open_table
+
+
+@with_rule
+def orphans(
+    name: TableArgument,
+    older_than: OlderThan = None,
+    list_files: ListFiles = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Delete files that no snapshot, tag or branch refers to. Files younger than --older-than (default: 1 d) are kept."""
+    table = open_table(warehouse, name)
+    out = Output(as_json=as_json)
+
+    def run(only_plan: bool) -> dict[str, Any]:
+        with out.progress(f"searching for orphan files of {table.name}"):
+            removal = table.remove_orphan_files(older_than=moment(older_than), dry_run=only_plan)
+        return {"table": table.name, **removal_record(removal)}
+
+    empty = f"no orphan files older than {older_than or 'one day'}"
+    plan_or_act(
+        out,
+        run,
+        lambda record: removal_view(record, list_files=list_files, empty=empty),
+        question="Delete these files?",
+        yes=yes,
+        dry_run=dry_run,
+        idle=lambda record: not record["file_count"],
+    )
