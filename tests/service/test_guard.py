@@ -191,7 +191,7 @@ def test_a_fault_shows_no_trace(client: httpx.Client, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("lakebed.service.warehouses.Warehouses.get", broken)
     message = sentence(client.get("/api/v1/warehouses/demo/databases"), 500)
-    assert message == "the service failed; its log tells why"
+    assert message == "the service failed; see its log"
 
 
 def test_settings_that_contradict_each_other(tmp_path: Path) -> None:

@@ -1,13 +1,15 @@
 """The management service: a REST interface over warehouses, and the dashboard that uses it.
 
-``create_app(Settings(...))`` makes an ASGI application; ``lakebed serve`` runs it. What it promises:
+``create_app(Settings(...))`` returns an ASGI application; ``lakebed serve`` runs it. What it promises:
 
-* It reads. The only file that it writes on its own is the history index of a table, and not even that if ``read_only``.
-  Actions that change tables exist only with ``allow_actions``; each runs as a job and is a dry run unless it says otherwise.
-* Nothing outside of the warehouses is opened, whatever names, links or manifests say (:mod:`lakebed.service.confined_storage`).
-* Who may ask is decided before anything else is done (:mod:`lakebed.service.guard`).
-* Pages, previews and bodies have limits; an answer is JSON, an error one sentence with a fitting status, never a trace.
-* Work on tables happens on threads, never on the event loop.
+* It is read-only. The only file that it writes is the history index of a table, and with ``read_only`` not even that. Actions
+  that change tables need ``allow_actions``; each runs as a job, and is a dry run unless the request says otherwise.
+* It opens nothing outside of the warehouses, whatever names, links or manifests say (:mod:`lakebed.service.confined_storage`).
+* It checks host, token and origin before it processes a request (:mod:`lakebed.service.guard`).
+* Pages, previews and request bodies are limited. A response is JSON; an error has a status and one sentence, never a traceback.
+* Work on tables runs on threads, never on the event loop.
+
+``routes`` are the addresses, ``models`` the types of requests and responses, ``numbers`` computes what they return, ``web`` is the dashboard.
 
 Needs the extra ``service``: ``pip install 'lakebed[service]'``.
 """

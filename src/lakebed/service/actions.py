@@ -1,4 +1,4 @@
-"""What each action does, or with ``dry_run`` would do: a function from an open table and arguments to an outcome."""
+"""The actions of the service. Each takes an open table and arguments and returns an outcome; ``dry_run`` changes nothing."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from lakebed.operations.compact.compact_keyed import plan_keyed_compaction
 from lakebed.operations.compact.compact_manifests import ManifestShape
 from lakebed.options import check_existing
 from lakebed.rows.where import parse_where
-from lakebed.service.answers.contents import total
 from lakebed.service.jobs import Outcome, Report
 from lakebed.service.models import jobs as models
+from lakebed.service.numbers.table_contents import total
 from lakebed.service.warehouses import OpenTable
 from lakebed.table_checks import check_keyed
 
@@ -28,7 +28,7 @@ from lakebed.table_checks import check_keyed
 
 
 def compact(opened: OpenTable, asked: models.Compact, report: Report) -> Outcome:
-    """Merge files."""
+    """Merge data files."""
     plan = _plan(opened, asked)
     shape = {
         "input_files": sum(len(files) for files in plan),
@@ -44,7 +44,7 @@ def compact(opened: OpenTable, asked: models.Compact, report: Report) -> Outcome
         return Outcome({"snapshot_id": None, **shape}, f"would merge {what}")
     made = opened.table.compact(full=asked.full, where=asked.where, report=report)
     if made is None:
-        return Outcome({"snapshot_id": None, **shape}, "nothing to compact any more")
+        return Outcome({"snapshot_id": None, **shape}, "nothing to compact: another compaction was faster")
     return Outcome({"snapshot_id": made.id, **shape}, f"merged {what} as snapshot {made.id}")
 
 
@@ -60,7 +60,7 @@ def _plan(opened: OpenTable, asked: models.Compact) -> Sequence[pa.Table]:
 
 
 def compact_manifests(opened: OpenTable, asked: models.CompactManifests, _: Report) -> Outcome:
-    """Fold manifests."""
+    """Merge manifests."""
     done = opened.table.compact_manifests(dry_run=asked.dry_run)
     result = {
         "snapshot_id": None if done.snapshot is None else done.snapshot.id,
@@ -80,7 +80,7 @@ def _shape(shape: ManifestShape) -> dict[str, int]:
 
 
 def expire_snapshots(opened: OpenTable, asked: models.ExpireSnapshots, _: Report) -> Outcome:
-    """Remove old snapshots."""
+    """Delete old snapshots."""
     done = opened.table.expire_snapshots(
         retain_max=asked.retain_max,
         retain_min=asked.retain_min,
@@ -106,9 +106,11 @@ def rollback(opened: OpenTable, asked: models.Rollback, _: Report) -> Outcome:
         "removed_changelogs": list(plan.changelogs),
     }
     verb = "would roll back" if asked.dry_run else "rolled back"
+    delete = "would delete" if asked.dry_run else "deleted"
     gone = [ids_text(plan.snapshots, "snapshot")] if plan.snapshots else []
     gone += [f"tag {tag}" for tag in plan.tags]
-    return Outcome(result, f"{verb} to snapshot {plan.target.id}; goes: {', '.join(gone) or 'nothing'}")
+    what = f"{delete} {', '.join(gone)}" if gone else "nothing to delete"
+    return Outcome(result, f"{verb} to snapshot {plan.target.id}; {what}")
 
 
 def _files(removal: Removal) -> str:
@@ -130,7 +132,7 @@ def _removed(removal: Removal) -> dict[str, Any]:
 
 
 def create_tag(opened: OpenTable, asked: models.CreateTag, _: Report) -> Outcome:
-    """Name a snapshot."""
+    """Create a tag of a snapshot."""
     if not asked.dry_run:
         made = opened.table.create_tag(asked.name, snapshot=asked.snapshot, time_retained=asked.time_retained)
         result = {"name": made.name, "snapshot_id": made.snapshot.id}
@@ -143,14 +145,14 @@ def create_tag(opened: OpenTable, asked: models.CreateTag, _: Report) -> Outcome
 
 
 def delete_tag(opened: OpenTable, asked: models.DeleteTag, _: Report) -> Outcome:
-    """Remove a tag."""
+    """Delete a tag."""
     removal = opened.table.drop_tag(asked.name, dry_run=asked.dry_run)
     verb = "would delete" if asked.dry_run else "deleted"
     return Outcome({"name": asked.name, **_removed(removal)}, f"{verb} tag {asked.name} and {_files(removal)}")
 
 
 def create_branch(opened: OpenTable, asked: models.CreateBranch, _: Report) -> Outcome:
-    """Make a branch."""
+    """Create a branch."""
     check_branch_name(asked.name)
     start = None
     if asked.snapshot is not None or asked.tag is not None:
@@ -165,7 +167,7 @@ def create_branch(opened: OpenTable, asked: models.CreateBranch, _: Report) -> O
 
 
 def delete_branch(opened: OpenTable, asked: models.DeleteBranch, _: Report) -> Outcome:
-    """Remove a branch."""
+    """Delete a branch."""
     main = opened.on_branch(MAIN_BRANCH)
     known = main.table.branches()
     if asked.name == MAIN_BRANCH:
@@ -175,18 +177,18 @@ def delete_branch(opened: OpenTable, asked: models.DeleteBranch, _: Report) -> O
     naming = [key for key, value in main.table.options.items() if key.endswith("-branch") and value == asked.name]
     if naming:
         raise OptionError(
-            f"branch {asked.name!r} cannot be deleted, as the table reads it: {names_text(naming)}; reset the option first"
+            f"branch {asked.name!r} cannot be deleted, because options of the table name it: {names_text(naming)}; reset them first"
         )
     latest = main.on_branch(asked.name).table.latest_snapshot()
     if not asked.dry_run:
         main.table.drop_branch(asked.name)
     verb = "would delete" if asked.dry_run else "deleted"
     result = {"name": asked.name, "snapshot_id": None if latest is None else latest.id}
-    return Outcome(result, f"{verb} branch {asked.name}; its files stay until orphans are removed")
+    return Outcome(result, f"{verb} branch {asked.name}; its files stay until orphan files are removed")
 
 
 def _existing_snapshot(opened: OpenTable, snapshot: int | None, tag: str | None) -> int:
     found = find_snapshot(opened.store, version=snapshot, timestamp=None, tag=tag)
     if found is None:
-        raise NotFoundError(f"table {opened.full_name} has no snapshot yet")
+        raise NotFoundError(f"table {opened.full_name} has no snapshot")
     return found.id

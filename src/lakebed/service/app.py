@@ -1,4 +1,4 @@
-"""The application: routes, guard, metrics and dashboard put together."""
+"""The ASGI application: combines routes, guard, metrics and dashboard."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from lakebed.version import VERSION
 
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _ABOUT: Final = (
-    "Apache Paimon tables: what is in them, what happened to them, how they are, and, where it is allowed, actions that keep "
-    "them in order. Times are epoch milliseconds, sizes are bytes."
+    "Inspect Apache Paimon tables: their contents, history and health. Where actions are allowed, maintain them. Times are epoch "
+    "milliseconds, sizes are bytes."
 )
 
 _signs = APIRouter(tags=["service"])
@@ -31,23 +31,23 @@ _signs = APIRouter(tags=["service"])
 
 @_signs.get("/healthz", summary="Whether the service runs", responses=documented(403))
 def alive() -> Alive:
-    """A sign of life; opens no table."""
+    """Returns ok while the service runs; opens no table."""
     return Alive(status="ok")
 
 
 @_signs.get(
     "/metrics",
-    summary="Numbers for Prometheus",
+    summary="Metrics for Prometheus",
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}, **documented(401, 403)},
 )
 def metrics(state: ServiceState) -> Response:
-    """Requests, pages, snapshots opened, caches, timings, jobs."""
+    """Requests, pages, snapshots read, caches, timings, jobs."""
     return Response(state.metrics.text(), media_type=_METRICS_TYPE)
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """An application for these settings; it begins to watch the library when it starts, and lets jobs end when it stops."""
+    """Returns an application; it observes the library from its start on, and waits for jobs when it stops."""
     state = Service.of(settings)
 
     @asynccontextmanager
@@ -64,7 +64,7 @@ def create_app(settings: Settings) -> FastAPI:
         version=VERSION,
         description=_ABOUT,
         openapi_url=OPENAPI_PATH,
-        docs_url=None,  # they load scripts from elsewhere
+        docs_url=None,  # they load scripts from other sites
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
@@ -83,7 +83,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def _document_token(app: FastAPI) -> None:
-    """Tell in the OpenAPI document that a token is needed."""
+    """Declare in the OpenAPI document that requests need a token."""
     plain = app.openapi
 
     def with_token() -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""Storage of a service: nothing outside of one folder is there, and nothing is written that was not allowed.
+"""The storage of a service: it sees only files below one folder, and writes only what is allowed.
 
-Where a path really leads is asked of the operating system, so neither ``..`` nor a link nor a path that a manifest names gets
-out. What lies outside does not exist: it is not listed, and reading it is a
-:class:`~lakebed.errors.NotFoundError`. Writing where that is not allowed is a :class:`~lakebed.errors.StorageError`.
+The operating system resolves every path, so ``..``, links and paths in manifests cannot lead out of the folder. Files outside are
+not listed, and reading one raises :class:`~lakebed.errors.NotFoundError`. A write that is not allowed raises
+:class:`~lakebed.errors.StorageError`.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ class ConfinedStorage(LocalStorage):
         self._writes = writes
 
     def is_inside(self, path: str) -> bool:
-        """Whether a path, with all links followed, ends below the root; a name that no file can have does not."""
+        """Whether a path with all links resolved is below the root; ``False`` for an invalid file name."""
         try:
             if len(path) > _LONGEST_PATH or max(map(len, path.encode().split(b"/"))) > _LONGEST_NAME:
                 return False
             real = os.path.realpath(path)
-        except (ValueError, OSError):  # a NUL in a name, or half a character
+        except (ValueError, OSError):  # a NUL or an invalid character
             return False
         return real == self._root or real.startswith(f"{self._root}/")
 
     def check_inside(self, path: str) -> None:
-        """Refuse a path that leads out."""
+        """Raise for a path outside of the folder."""
         if not self.is_inside(path):
-            raise NotFoundError(f"cannot open {path}: it leads out of the warehouse, or its name cannot be one")
+            raise NotFoundError(f"cannot open {path}: it leads out of the warehouse, or its name is invalid")
 
     def check_writable(self, path: str) -> None:
-        """Refuse a path that may not be written."""
+        """Raise for a path that must not be written."""
         self.check_inside(path)
         allowed = self._writes is Writes.EVERYTHING or (
             self._writes is Writes.HISTORY_INDEX and _HISTORY_INDEX in os.path.normpath(path)
@@ -91,7 +91,7 @@ class ConfinedStorage(LocalStorage):
         return [info for info in found if info.name not in outside] if outside else found
 
     def _links_out(self, path: str) -> frozenset[str]:
-        """The names in a folder that lead out of the root."""
+        """Returns the links in a folder that lead out of the root."""
         with contextlib.suppress(OSError), os.scandir(path) as entries:
             links = [entry for entry in entries if entry.is_symlink()]
             return frozenset(entry.name for entry in links if not self.is_inside(entry.path))
@@ -141,7 +141,7 @@ class ConfinedStorage(LocalStorage):
 
 
 class _ConfinedFiles(pafs.FileSystemHandler):  # type: ignore[misc]
-    """The same for Arrow, which opens data files itself: checked here, then read by Arrow's own code."""
+    """The same for Arrow, which opens data files itself: paths are checked here, then Arrow reads them."""
 
     def __init__(self, storage: ConfinedStorage) -> None:
         self._storage = storage

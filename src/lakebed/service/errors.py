@@ -1,4 +1,4 @@
-"""Errors as answers: which status each has, and the one sentence that goes with it."""
+"""Errors as responses: the status of each error, and one sentence."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _STATUSES: Final[tuple[tuple[type[LakebedError], int], ...]] = (
 
 
 class RefusedError(Exception):
-    """A request that is answered with a status of its own."""
+    """A request that is refused with the given status."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -56,24 +56,24 @@ class RefusedError(Exception):
 
 
 def answer(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """An error as an answer."""
+    """Returns an error response."""
     word = WORDS.get(status, "bad_request" if status < 500 else "failed")
     text = " ".join(message.split()).encode("utf-8", errors="backslashreplace").decode()
     return JSONResponse({"error": word, "message": text}, status, dict(headers or {}))
 
 
 def status_of(error: LakebedError) -> int:
-    """The status for an error of Lakebed; what somebody asked for wrongly is a bad request."""
+    """Returns the status of a Lakebed error; 400 for invalid requests."""
     return next((status for kind, status in _STATUSES if isinstance(error, kind)), 400)
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The part of the OpenAPI document that tells which errors a route answers with."""
+    """Returns the part of the OpenAPI document that lists the errors of a route."""
     return {status: {"model": Failure, "description": WORDS[status].replace("_", " ")} for status in statuses}
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Let an application answer errors this way."""
+    """Install the error handlers in an application."""
 
     @app.exception_handler(LakebedError)
     async def lakebed_error(_: Request, error: LakebedError) -> JSONResponse:

@@ -1,13 +1,12 @@
-"""Stands before everything else: is this host meant, is the token right, may this site send that.
+"""Checks every request before it is processed: host name, token, origin and size.
 
-* ``Host`` must be one of the names the service answers to; a page of another site that had its name point to this machine (DNS
-  rebinding) is refused.
-* A token, if the service has one, must come as ``Authorization: Bearer``, on everything but the page itself, what the page
-  needs to know before it can ask for the token, and the sign of life. It is compared in constant time.
-* A request that may change something must be JSON, which no form of another site can send, must not come from another origin,
-  and must not be large.
+* ``Host`` must be one of the allowed names. This refuses pages of other sites whose name resolves to this machine (DNS rebinding).
+* If the service has a token, requests must send it as ``Authorization: Bearer``. Exceptions are the page itself, what the page
+  needs before it can ask for the token, and ``/healthz``. The token is compared in constant time.
+* A request that may change something must be JSON, which a form of another site cannot send, must come from the same origin, and
+  must not be large.
 
-Every answer gets the headers that keep it from being framed, sniffed, stored or run with scripts of others.
+Every response gets security headers against framing, content sniffing, caching and foreign scripts.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _LOG: Final = logging.getLogger("lakebed.service")
 
 
 class Guard:
-    """Wraps an application."""
+    """Wraps an application and refuses requests that fail a check."""
 
     def __init__(self, app: App, settings: Settings) -> None:
         self._app = app
@@ -80,11 +79,11 @@ class Guard:
         except RefusedError as refused:
             response = answer(refused.status, refused.message, refused.headers)
             await response(scope, receive, send_guarded)
-        except Exception:  # the last line: nobody outside sees a trace
+        except Exception:  # clients never get a traceback
             _LOG.exception("%s %s failed", scope["method"], scope["path"])
             if started:
                 raise
-            response = answer(500, "the service failed; its log tells why")
+            response = answer(500, "the service failed; see its log")
             await response(scope, receive, send_guarded)
 
     async def _checked(self, scope: Scope, receive: Receive) -> Receive:
@@ -100,7 +99,7 @@ class Guard:
     def _check_host(self, headers: Headers) -> None:
         host = _host_name(headers.get("host", ""))
         if self._hosts and host not in self._hosts:
-            raise RefusedError(403, "this service does not answer to that host name; see --allow-host of lakebed serve")
+            raise RefusedError(403, "this host name is not allowed; start lakebed serve with --allow-host")
 
     def _needs_token(self, path: str) -> bool:
         return self._token is not None and path not in OPEN_PATHS and path.startswith(("/api/", "/metrics"))
@@ -113,7 +112,7 @@ class Guard:
             raise RefusedError(401, what, {"WWW-Authenticate": "Bearer"})
 
     async def _small_body(self, headers: Headers, receive: Receive) -> Receive:
-        """Reads the body, which is never more than a few arguments, and hands it on."""
+        """Read the body, which is small, and pass it on."""
         length = headers.get("content-length", "0")
         body = b""
         more = True
@@ -122,7 +121,7 @@ class Guard:
             body += message.get("body", b"")
             more = message.get("more_body", False)
         if more or len(body) > self._body_bytes:
-            raise RefusedError(413, f"the body is too large; at most {self._body_bytes:,} bytes are taken")
+            raise RefusedError(413, f"the body is too large; at most {self._body_bytes:,} bytes are allowed")
         handed = False
 
         async def again() -> Message:
@@ -136,7 +135,7 @@ class Guard:
 
 
 def _check_origin(headers: Headers) -> None:
-    """Refuse what another site may have sent; browsers always tell the origin of such a request."""
+    """Refuse requests from pages of other sites; browsers always send the origin of such a request."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise RefusedError(415, "send JSON, with Content-Type: application/json")
@@ -148,7 +147,7 @@ def _check_origin(headers: Headers) -> None:
 
 
 def _host_name(header: str) -> str:
-    """The name in a ``Host`` header, without a port.
+    """Returns the name in a ``Host`` header, without the port.
 
     >>> _host_name("localhost:8451"), _host_name("[::1]:8451"), _host_name("EXAMPLE.org")
     ('localhost', '::1', 'example.org')

@@ -1,9 +1,9 @@
-"""Jobs: actions that run on threads of their own, one at a time for each table.
+"""Jobs: actions that run on threads, one at a time for each table.
 
-A job waits, runs, and ends as ``succeeded``, ``failed`` or ``cancelled``; it stays to be looked at until enough newer ones have
-ended. A job that waits can be cancelled, and one that reports its progress stops at the next report, having
-taken back what it wrote; others run to their end. A process that ends lets running jobs stop or finish first; one that is killed
-leaves what a killed writer leaves: tables that are sound, and perhaps files that nobody refers to.
+A job is queued, runs, and ends as ``succeeded``, ``failed`` or ``cancelled``. It can be queried until enough newer jobs have ended. A
+queued job can be cancelled. A running job that reports progress stops at its next report and deletes the files that it wrote; other
+jobs run to their end. A service that stops waits for running jobs. A service that is killed leaves valid tables, and possibly
+orphan files.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _LOG: Final = logging.getLogger("lakebed.service")
 
 
 class StoppedError(Exception):
-    """The job was asked to stop."""
+    """The job was cancelled while it ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job gives: numbers and lists for programs, one sentence for people."""
+    """The result of a job: values for programs, one sentence for people."""
 
     result: dict[str, Any]
     summary: str
@@ -46,7 +46,7 @@ Work: TypeAlias = Callable[[Report], Outcome]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a job is to do, to which table, and whether it can be stopped on its way."""
+    """What a job does, to which table, and whether it can be stopped while it runs."""
 
     action: ActionName
     warehouse: str
@@ -65,7 +65,7 @@ class Task:
 
 @dataclass(slots=True)
 class _Entry:
-    """A job and how far it is; changed only under the lock of :class:`Jobs`."""
+    """A job and its state; changed only under the lock of :class:`Jobs`."""
 
     id: str
     task: Task
@@ -89,7 +89,7 @@ class _Entry:
 
 
 class Jobs:
-    """Every job of a service."""
+    """All jobs of a service."""
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self._most = limits.jobs
@@ -100,16 +100,16 @@ class Jobs:
         self._closed = False
 
     def start(self, task: Task) -> Job:
-        """Begin a job, unless one on the same table is not over yet."""
+        """Start a job; raises if another job on the same table has not ended."""
         with self._lock:
             if self._closed:
-                raise RefusedError(503, "the service is about to end, so it takes no more jobs")
+                raise RefusedError(503, "the service is about to end and accepts no more jobs")
             for other in self._jobs.values():
                 if not other.is_over and other.task.place == task.place:
                     raise RefusedError(
                         409,
-                        f"job {other.id} ({other.task.action}) on table {task.database}.{task.table} is not over yet; wait "
-                        "for it or cancel it",
+                        f"job {other.id} ({other.task.action}) on table {task.database}.{task.table} has not ended yet; "
+                        "wait for it or cancel it",
                     )
             entry = _Entry(uuid.uuid4().hex[:16], task, _now())
             self._jobs[entry.id] = entry
@@ -119,22 +119,22 @@ class Jobs:
             return shown
 
     def get(self, job_id: str) -> Job:
-        """A job by its id."""
+        """Returns a job by its id."""
         with self._lock:
             return _shown(self._entry(job_id))
 
     def list(self, wanted: Callable[[Job], bool]) -> list[Job]:
-        """The jobs that are wanted, newest first."""
+        """Returns the jobs that match, newest first."""
         with self._lock:
             found = [_shown(entry) for entry in reversed(self._jobs.values())]
         return [job for job in found if wanted(job)]
 
     def cancel(self, job_id: str) -> Job:
-        """Stop a job; one that runs does so at its next report."""
+        """Cancel a job; a running one stops at its next report."""
         with self._lock:
             entry = self._entry(job_id)
             if not entry.can_cancel:
-                why = "is over already" if entry.is_over else "cannot be stopped any more"
+                why = "has already ended" if entry.is_over else "cannot be stopped any more"
                 raise RefusedError(409, f"job {job_id} {why}")
             entry.stop.set()
             if entry.future is not None and entry.future.cancel():
@@ -142,7 +142,7 @@ class Jobs:
             return _shown(entry)
 
     def close(self) -> None:
-        """Take no more jobs; cancel what waits or can be stopped, and wait for the rest."""
+        """Accept no more jobs; cancel those that are queued or can be stopped, and wait for the others."""
         with self._lock:
             self._closed = True
             for entry in self._jobs.values():
@@ -177,9 +177,9 @@ class Jobs:
             state = "cancelled"
         except LakebedError as error:
             entry.error = " ".join(str(error).split())
-        except Exception:  # noqa: BLE001 - whoever looks at the job must be told
+        except Exception:  # noqa: BLE001 - the error becomes the state of the job
             _LOG.exception("job %s (%s) failed", entry.id, entry.task.action)
-            entry.error = "the job failed; the log of the service tells why"
+            entry.error = "the job failed; see the log of the service"
         with self._lock:
             self._end(entry, state)
 

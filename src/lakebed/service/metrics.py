@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: requests, pages, snapshots opened, caches, commits, plans of scans, reads, jobs."""
+"""Metrics for Prometheus: requests, pages, snapshots read, caches, commits, scan plans, reads, jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHER_ROUTE: Final = "other"
 
 
 class Metrics:
-    """The numbers of one service."""
+    """The metrics of one service."""
 
     def __init__(self, cache_statistics: Callable[[], Iterable[CacheStatistics]]) -> None:
         self._registry = CollectorRegistry()
@@ -33,43 +33,43 @@ class Metrics:
         )
         self.request_seconds = Histogram(
             "request_seconds",
-            "How long answers took.",
+            "Duration of requests.",
             ["route"],
             buckets=_SECONDS,
             namespace="lakebed",
             registry=self._registry,
         )
         self.pages = Counter("pages", "Pages served.", ["of"], **given)  # type: ignore[arg-type]
-        self.snapshots_scanned = Counter("snapshots_scanned", "Snapshot files opened for pages of history.", **given)  # type: ignore[arg-type]
+        self.snapshots_scanned = Counter("snapshots_scanned", "Snapshot files read for pages of history.", **given)  # type: ignore[arg-type]
         self.rows_previewed = Counter("rows_previewed", "Rows shown.", **given)  # type: ignore[arg-type]
-        self.jobs = Counter("jobs", "Jobs that came to an end.", ["action", "state"], **given)  # type: ignore[arg-type]
-        self.jobs_active = Gauge("jobs_active", "Jobs that wait or run.", **given)  # type: ignore[arg-type]
+        self.jobs = Counter("jobs", "Jobs that ended.", ["action", "state"], **given)  # type: ignore[arg-type]
+        self.jobs_active = Gauge("jobs_active", "Jobs that are queued or running.", **given)  # type: ignore[arg-type]
         self._steps = {
             step: Histogram(f"{step}_seconds", meaning, buckets=_SECONDS, namespace="lakebed", registry=self._registry)
             for step, meaning in (
-                ("commit", "How long commits of this process took."),
-                ("plan", "How long planning of scans took: finding the files to read."),
-                ("read", "How long reading rows took."),
+                ("commit", "Duration of commits of this process."),
+                ("plan", "Duration of scan planning: finding the files to read."),
+                ("read", "Duration of reads of rows."),
             )
         }
         self._registry.register(_Caches(cache_statistics))
 
     def observe_step(self, step: str, seconds: float) -> None:
-        """Note how long a step took."""
+        """Record the duration of a step."""
         if step in self._steps:
             self._steps[step].observe(seconds)
 
     def watch(self) -> Callable[[], None]:
-        """Let the library tell how long commits and plans take; gives a function that ends it."""
+        """Record the durations of commits and plans of the library; returns a function that ends it."""
         return observe(self.observe_step)
 
     def text(self) -> bytes:
-        """All numbers, as Prometheus reads them."""
+        """Returns all metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
 class _Caches(Collector):
-    """The caches of manifests, asked when somebody looks."""
+    """Collects the statistics of manifest caches when metrics are read."""
 
     def __init__(self, statistics: Callable[[], Iterable[CacheStatistics]]) -> None:
         self._statistics = statistics
@@ -77,7 +77,7 @@ class _Caches(Collector):
     def collect(self) -> Iterator[Metric]:
         found = list(self._statistics())
         asked = CounterMetricFamily(
-            "lakebed_manifest_cache_requests", "Manifests asked for, by where they were found.", labels=["found"]
+            "lakebed_manifest_cache_requests", "Requests for manifests, by where they were found.", labels=["found"]
         )
         for where, name in (("memory", "hits"), ("disk", "disk_hits"), ("file", "misses")):
             asked.add_metric([where], sum(getattr(one, name) for one in found))
@@ -88,7 +88,7 @@ class _Caches(Collector):
 
 
 class Measured:
-    """Wraps an application and counts its requests, by the route they matched."""
+    """Wraps an application and counts its requests by route."""
 
     def __init__(self, app: App, metrics: Metrics) -> None:
         self._app, self._metrics = app, metrics

@@ -1,4 +1,4 @@
-"""What a service is told when it starts: warehouses, who may ask, what may be changed, how much one answer may hold."""
+"""The settings of a service: warehouses, token, allowed hosts, allowed actions, and limits of responses."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one request may ask for.
+    """Limits of one request.
 
-    ``read_bytes`` are bytes of data files that a preview, and ``diff_bytes`` that a comparison of rows, may open. As rows take
-    memory, only so many ``readers`` read them at once; others wait for some seconds and are told to come again.
+    ``read_bytes`` and ``diff_bytes`` limit the size of data files that a preview and a comparison of rows may open. Rows take
+    memory, so at most ``readers`` requests read them at once; others wait ``reader_wait`` seconds and are then refused.
     """
 
     page: int = 1000
@@ -41,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How a service behaves. ``allowed_hosts`` are the names it answers to; none: whatever the ``Host`` header says."""
+    """The settings of a service. Requests must use one of ``allowed_hosts`` in their ``Host`` header; if empty, any name is allowed."""
 
     warehouses: Mapping[str, str]
     allow_actions: bool = False
@@ -57,20 +57,20 @@ class Settings:
         for name, folder in self.warehouses.items():
             if _WAREHOUSE_NAME.fullmatch(name) is None:
                 raise OptionError(
-                    f"{name!r} cannot be the name of a warehouse; it must be letters, digits, '_', '-' and '.', at most 64"
+                    f"{name!r} is not a valid warehouse name; use up to 64 letters, digits, '_', '-' and '.'"
                 )
             if not Path(folder).is_dir():
                 raise NotFoundError(
-                    f"there is no warehouse at {folder}; give the folder that holds <database>.db folders"
+                    f"there is no warehouse at {folder}; give the folder that contains <database>.db folders"
                 )
         if self.token is not None and (len(self.token) < LEAST_TOKEN or _TOKEN.fullmatch(self.token) is None):
             raise OptionError(f"a token needs at least {LEAST_TOKEN} characters, without spaces, from '!' to '~'")
         if self.allow_actions and self.read_only:
-            raise OptionError("actions change tables, so they cannot be allowed on a read-only service; leave out one")
+            raise OptionError("allow_actions and read_only exclude each other; set only one of them")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address that a server listens on can be reached from this machine only.
+    """Whether an address can be reached from this machine only.
 
     >>> is_loopback("localhost"), is_loopback("127.0.0.9"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("db1")
     (True, True, True, False, False)

@@ -1,4 +1,4 @@
-"""What one service holds while it runs, and how a request gets to it."""
+"""The state of a running service, which all requests share."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lakebed.errors import LakebedError
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.plan.time_travel import find_snapshot
-from lakebed.service.answers.contents import Contents
-from lakebed.service.answers.health import Examined, Patient, examine
-from lakebed.service.answers.history import TagNames
-from lakebed.service.answers.live_files import LiveFiles
 from lakebed.service.errors import RefusedError
 from lakebed.service.jobs import Jobs
 from lakebed.service.metrics import Metrics
 from lakebed.service.models.tables import Health
+from lakebed.service.numbers.live_files import LiveFiles
+from lakebed.service.numbers.snapshot_changes import TagNames
+from lakebed.service.numbers.table_contents import Contents
+from lakebed.service.numbers.table_health import Examined, Patient, examine
 from lakebed.service.settings import Settings
 from lakebed.service.warehouses import OpenTable, Warehouses
 from lakebed.table_kinds import rules_of
@@ -31,7 +31,7 @@ from lakebed.table_kinds import rules_of
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """How much a table holds, and when it was last committed to."""
+    """The size of a table, and the time of its last commit."""
 
     record_count: int
     file_count: int
@@ -41,7 +41,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Service:
-    """The parts of a service, shared by all its requests; each part is safe to use from many threads."""
+    """The parts of a service, shared by all requests; each part is thread-safe."""
 
     settings: Settings
     warehouses: Warehouses
@@ -57,9 +57,9 @@ class Service:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Rows are read inside of this, by a few at once; how long it took is noted."""
+        """Limit how many requests read rows at once, and record the duration."""
         if not self._readers.acquire(timeout=self.settings.limits.reader_wait):
-            raise RefusedError(503, "too many are reading rows at the moment; ask again soon", {"Retry-After": "2"})
+            raise RefusedError(503, "too many requests are reading rows; try again soon", {"Retry-After": "2"})
         started = time.perf_counter()
         try:
             yield
@@ -69,25 +69,25 @@ class Service:
 
     @staticmethod
     def of(settings: Settings) -> Service:
-        """A service that has not begun yet."""
+        """Returns a service that has not started yet."""
         warehouses = Warehouses(settings)
-        # All lakes share one cache of manifests, so the first one tells of all.
+        # All lakes share one cache of manifests, so the first one has the statistics of all.
         metrics = Metrics(lambda: [next(iter(warehouses)).lake.cache_statistics()])
         return Service(settings, warehouses, metrics, Jobs(settings.limits, metrics))
 
     def contents(self, opened: OpenTable, version: str | None = None) -> Contents:
-        """What a version of a table consists of, the latest if none is named."""
+        """Returns what a version of a table consists of; the latest by default."""
         snapshot = find_snapshot(opened.store, version=version, timestamp=None, tag=None)
         return self.contents_of(opened, snapshot, travelled=version is not None)
 
     def contents_of(self, opened: OpenTable, snapshot: Snapshot | None, *, travelled: bool = False) -> Contents:
-        """What a snapshot consists of; an earlier one with the schema that it was written with."""
+        """Returns what a snapshot consists of; with ``travelled``, under the schema that it was written with."""
         schema = opened.store.schema_of(snapshot) if snapshot is not None and travelled else opened.store.schema()
         return Contents(opened.warehouse, opened.store, snapshot, schema, self.files.of(opened.store, snapshot))
 
     @staticmethod
     def totals(found: Sequence[Contents]) -> Totals:
-        """What a branch holds, with the others that it shows."""
+        """Returns the size of a branch together with the other branches that it shows."""
         snapshots = [one.snapshot for one in found if one.snapshot is not None]
         return Totals(
             record_count=sum(snapshot.total_record_count for snapshot in snapshots),
@@ -97,7 +97,7 @@ class Service:
         )
 
     def shown(self, opened: OpenTable, contents: Contents) -> list[Contents]:
-        """The contents of a branch; for main of a chain table also those that it shows: full partitions, then changes."""
+        """Returns the contents of a branch; for main of a chain table also those of its branches, full partitions first."""
         names = rules_of(opened.store).chain_branches()
         if names is None or opened.table.branch_name != MAIN_BRANCH:
             return [contents]
@@ -105,12 +105,12 @@ class Service:
         return [contents, *(self.contents(opened.on_branch(name)) for name in names if name in there)]
 
     def snapshot_count(self, opened: OpenTable) -> int:
-        """How many snapshots a branch has."""
+        """Returns the number of snapshots of a branch."""
         page = opened.table.history(limit=1)
         return page.total or 0
 
     def health(self, opened: OpenTable, contents: Contents, snapshot_count: int, *, orphans: bool) -> Health:
-        """How a table is; what follows from metadata alone is looked at once for each state of it."""
+        """Returns the health of a table; checks that read only metadata are cached for each state of the table."""
 
         def look() -> Health:
             return examine(Patient(opened, contents, snapshot_count), orphans=orphans)
@@ -119,7 +119,7 @@ class Service:
             return look()
         snapshot = contents.snapshot
         state = None if snapshot is None else (snapshot.id, snapshot.delta_manifest_list)
-        # The chain of a table lies on its branches, whose commits do not show in this state.
+        # Commits to the branches of a chain table do not change this state.
         if rules_of(opened.store).chain_branches() is not None:
             return look()
         paths = opened.store.paths
@@ -128,12 +128,12 @@ class Service:
 
 
 def service_of(request: Request) -> Service:
-    """The service that a request came to."""
+    """Returns the service that handles a request."""
     return cast("Service", request.app.state.service)
 
 
 def warnings_of(opened: OpenTable) -> list[str]:
-    """What to know before using a table; one that Lakebed cannot read is still shown."""
+    """Returns the warnings about a table; if Lakebed cannot read the table, the error is the warning."""
     try:
         return opened.table.warnings
     except LakebedError as error:

@@ -1,7 +1,7 @@
-"""The warehouses of a service, and the way from the names in a request to a table.
+"""The warehouses of a service, and how the names in a request are resolved to a table.
 
-A name is a name: it holds no ``$`` (which would open a system table), no separator and no dot at its beginning. What it opens is
-read through :class:`~lakebed.service.confined_storage.ConfinedStorage`, so it cannot lie elsewhere.
+Names must not contain ``$`` (which would open a system table) or a separator, and must not start with a dot. Tables are read
+through :class:`~lakebed.service.confined_storage.ConfinedStorage`, so they cannot be outside of the warehouse.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Warehouse:
     storage: ConfinedStorage
 
     def relative(self, path: str) -> str:
-        """A path below the warehouse without the warehouse's own."""
+        """Returns a path relative to the warehouse."""
         return path.removeprefix(f"{self.path}/")
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTable:
-    """A branch of a table that a request is about."""
+    """A branch of a table that a request names."""
 
     warehouse: Warehouse
     database: str
@@ -50,14 +50,14 @@ class OpenTable:
         return f"{self.database}.{self.name}"
 
     def on_branch(self, branch: str) -> OpenTable:
-        """The same table on another branch."""
+        """Returns the same table on another branch."""
         return OpenTable(
             self.warehouse, self.database, self.name, self.table.branch(branch), self.store.on_branch(branch)
         )
 
 
 class Warehouses:
-    """Every warehouse that a service shows."""
+    """All warehouses of a service."""
 
     def __init__(self, settings: Settings) -> None:
         writes = Writes.HISTORY_INDEX
@@ -73,14 +73,14 @@ class Warehouses:
         return iter(self._warehouses.values())
 
     def get(self, name: str) -> Warehouse:
-        """A warehouse by its name."""
+        """Returns a warehouse by its name."""
         found = self._warehouses.get(name)
         if found is None:
             raise NotFoundError(unknown_name("warehouse", name, self._warehouses))
         return found
 
     def open(self, warehouse: str, database: str, table: str, branch: str | None) -> OpenTable:
-        """A table, on its main branch unless another is named."""
+        """Open a table on the given branch, or on main."""
         home = self.get(warehouse)
         for what, name in (("database", database), ("table", table)):
             if "$" in name or (what == "database" and "." in name):
@@ -91,7 +91,7 @@ class Warehouses:
 
 
 def kind_of(opened: OpenTable) -> TableKind:
-    """What kind of table it is."""
+    """Returns the kind of a table."""
     if rules_of(opened.store).chain_branches() is not None:
         return "chain"
     return "primary-key" if opened.table.schema.primary_keys else "append"

@@ -1,8 +1,8 @@
-"""The dashboard's files: ``index.html`` for every address that a page may have, and its assets.
+"""Serves the files of the dashboard: ``index.html`` for the address of every page, and its assets.
 
-Assets are reached under the digest of all of them, ``/assets/<digest>/app.js``, and may then be kept for ever; a new version
-has another digest. ``index.html`` names them as ``"/assets/...`` and gets the digest put in. Everything is read anew when it
-changed on disk. Names are looked up among the files that are there, so none leads elsewhere.
+The address of an asset contains a digest of all assets, ``/assets/<digest>/app.js``, so browsers may cache it for ever; a new version
+has another digest. ``index.html`` names assets as ``"/assets/...``, and the digest is inserted when it is served. Files are read
+again when they change on disk. A name is looked up among the existing files, so it cannot lead to another folder.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OURS: Final = ("api", "metrics", "healthz")
 
 @dataclass(frozen=True, slots=True)
 class WebFile:
-    """A file as it is sent."""
+    """A file as it is served."""
 
     content: bytes
     media_type: str
@@ -54,7 +54,7 @@ class WebFile:
 
 
 class Web:
-    """The files of a folder; one that is not there has none."""
+    """The files of a folder; none if the folder does not exist."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -64,7 +64,7 @@ class Web:
         self._digest = ""
 
     def find(self, path: str) -> tuple[WebFile, str] | None:
-        """The file for an address and how it may be cached; ``None`` if there is none."""
+        """Returns the file for an address and its Cache-Control; ``None`` if there is none."""
         with self._lock:
             self._load()
             digest, files = self._digest, self._files
@@ -76,7 +76,7 @@ class Web:
         return None if found is None else (found, _REVALIDATED)
 
     def _load(self) -> None:
-        """Read everything again if something changed; there are few files."""
+        """Read all files again if one of them changed; there are few."""
         listed = sorted(self._listed())
         stamp = tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in listed)
         if stamp == self._stamp:
@@ -104,7 +104,7 @@ class Web:
 
 
 def web_router(folder: Path) -> APIRouter:
-    """The route of last resort: whatever is no other route is a page or an asset, or is not there."""
+    """Returns the route for all other addresses: a page, an asset, or not found."""
     web = Web(folder)
     router = APIRouter(include_in_schema=False)
 

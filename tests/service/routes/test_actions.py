@@ -350,7 +350,7 @@ def test_a_fault_in_a_job_is_told_without_its_trace(jobs: Jobs) -> None:
         raise ZeroDivisionError("secret")
 
     job = ended(jobs, jobs.start(task(work)).id)
-    assert (job.state, job.error) == ("failed", "the job failed; the log of the service tells why")
+    assert (job.state, job.error) == ("failed", "the job failed; see the log of the service")
 
 
 def test_closing_stops_what_can_be_stopped(jobs: Jobs) -> None:

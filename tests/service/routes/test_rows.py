@@ -164,7 +164,7 @@ def test_only_a_few_read_rows_at_once(serve: Serve, tmp_path: Path, monkeypatch:
         first = pool.submit(client.get, f"{TABLES}/t/rows")
         assert begun.wait(20)
         second = client.get(f"{TABLES}/t/rows")
-        assert "ask again" in sentence(second, 503)
+        assert "try again soon" in sentence(second, 503)
         assert second.headers["retry-after"] == "2"
         assert get(client, f"{TABLES}/t")["record_count"] == 1  # what reads no rows need not wait
         go.set()

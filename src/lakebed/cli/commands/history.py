@@ -25,8 +25,8 @@ from lakebed.cli.output import (
 )
 from lakebed.cli.records import snapshot_record
 from lakebed.cli.session import open_table
-from lakebed.format.commit_facts import BYTES_ADDED, BYTES_DELETED, FILES_ADDED, FILES_DELETED, read_count
 from lakebed.errors import NotFoundError
+from lakebed.format.commit_facts import BYTES_ADDED, BYTES_DELETED, FILES_ADDED, FILES_DELETED, read_count
 from lakebed.format.human_text import count_text
 
 Limit = Annotated[int, typer.Option("--limit", "-l", min=1, help="How many at most.")]

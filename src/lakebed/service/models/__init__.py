@@ -1,1 +1,1 @@
-"""What the service answers and takes, as types; the OpenAPI document is made of them."""
+"""The types of requests and responses; the OpenAPI document is generated from them."""

@@ -1,4 +1,4 @@
-"""What many answers share: errors, pages, columns."""
+"""Types that many responses share: errors, pages, columns."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ Verdict = Literal["ok", "warning", "problem", "unknown"]
 
 
 class Model(BaseModel):
-    """An answer: exactly its fields."""
+    """A response with exactly its declared fields."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Failure(Model):
-    """An error: a word for programs, a sentence for people."""
+    """An error: a code for programs, a sentence for people."""
 
     error: str = Field(examples=["not_found"])
     message: str = Field(examples=["unknown table 'ordres' in database shop; did you mean 'orders'?"])
 
 
 class Listing(Model, Generic[T]):
-    """A list that has no pages."""
+    """A list without pages."""
 
     items: list[T]
 
 
 class Page(Model, Generic[T]):
-    """A part of a list; the next one begins at ``next_offset``."""
+    """A page of a list; the next page starts at ``next_offset``."""
 
     items: list[T]
     total: int = Field(ge=0, examples=[1])
@@ -44,7 +44,9 @@ class HealthSummary(Model):
     """The worst verdict on a table, and the reasons for it."""
 
     verdict: Verdict = Field(examples=["warning"])
-    reasons: list[str] = Field(examples=[["12 of 14 files are small; a compaction would make about 1 of them."]])
+    reasons: list[str] = Field(
+        examples=[["12 of 14 files are small enough to be merged; a compaction would merge them into about 1 file."]]
+    )
 
 
 class Column(Model):
@@ -59,14 +61,14 @@ class Column(Model):
 
 
 class ResultColumn(Model):
-    """A column of rows that are shown."""
+    """A column of returned rows."""
 
     name: str = Field(examples=["id"])
     type: str = Field(examples=["BIGINT NOT NULL"])
 
 
 class SchemaChange(Model):
-    """One thing that two schemas do not have alike; null: it is not there at all."""
+    """One difference between two schemas; null where a schema does not have it."""
 
     what: str = Field(examples=["column"])
     name: str = Field(examples=["note"])

@@ -1,4 +1,4 @@
-"""Answers about what a version of a table consists of, and about its rows."""
+"""Responses about the contents of a version of a table, and its rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ class PartitionInfo(Model):
     """A partition."""
 
     partition: str = Field(examples=["dt=2025-01-01"])
-    branch: str = Field(description="The branch that its files are on; main of a chain table shows those of others.")
+    branch: str = Field(
+        description="The branch with its files; main of a chain table shows partitions of other branches."
+    )
     values: dict[str, str | None] = Field(examples=[{"dt": "2025-01-01"}])
     record_count: int
     file_count: int
@@ -33,7 +35,7 @@ class LevelInfo(Model):
 
 
 class BucketInfo(Model):
-    """A bucket with its levels; each file of level 0 is a sorted run, each other level one together."""
+    """A bucket with its levels. Each file of level 0 is a sorted run; each other level is one sorted run."""
 
     partition: str
     bucket: int
@@ -46,7 +48,7 @@ class BucketInfo(Model):
 
 
 class BucketPage(Page[BucketInfo]):
-    """Buckets, and the highest level that there is."""
+    """Buckets, and the highest level of all buckets."""
 
     max_level: int
 
@@ -72,14 +74,14 @@ class FileInfo(Model):
 
 
 class FilePage(Page[FileInfo]):
-    """Files, and what all that match hold together."""
+    """Files, with the records and bytes of all files that match."""
 
     record_count: int
     byte_count: int
 
 
 class BranchInfo(Model):
-    """A branch, main among them."""
+    """A branch; main is one of them."""
 
     name: str = Field(examples=["main"])
     is_current: bool
@@ -106,7 +108,7 @@ class TagInfo(Model):
 
 
 class ChainLink(Model):
-    """A partition of a chain table: what there is of it, and on how many partitions its whole view builds."""
+    """A partition of a chain table: its kind, and how many partitions a read of it merges."""
 
     partition: str = Field(examples=["dt=20250101"])
     group: str
@@ -119,7 +121,7 @@ class ChainLink(Model):
 
 
 class ChainView(Page[ChainLink]):
-    """The chain of a table; a table that has none says so."""
+    """The partitions of a chain table; ``is_chain`` is false for other tables."""
 
     is_chain: bool
     full_branch: str | None
@@ -129,7 +131,7 @@ class ChainView(Page[ChainLink]):
 
 
 class DiffFile(Model):
-    """A file that one of two snapshots has."""
+    """A file that only one of two snapshots has."""
 
     path: str
     bucket: int
@@ -139,7 +141,7 @@ class DiffFile(Model):
 
 
 class DiffFiles(Model):
-    """Files that one of two snapshots has; at most 200 are listed."""
+    """Files that only one of two snapshots has; at most 200 are listed."""
 
     count: int
     byte_count: int
@@ -148,7 +150,7 @@ class DiffFiles(Model):
 
 
 class DiffRows(Model):
-    """Some rows that came and that went."""
+    """Some rows that were added and removed."""
 
     columns: list[ResultColumn]
     added: list[Row]
@@ -157,7 +159,7 @@ class DiffRows(Model):
 
 
 class DiffInfo(Model):
-    """What differs between two snapshots; ``rows`` are null if none were asked for, or too much would have to be read."""
+    """Differences between two snapshots; ``rows`` is null if no rows were compared, because none were asked for or the files are too large."""
 
     before: SnapshotInfo
     after: SnapshotInfo
@@ -169,7 +171,7 @@ class DiffInfo(Model):
 
 
 class Preview(Model):
-    """Some rows. ``cut_by`` tells whether a limit of rows or of bytes ended them."""
+    """Some rows. ``cut_by`` says whether the limit of rows or of bytes was reached."""
 
     snapshot_id: int | None
     columns: list[ResultColumn]

@@ -1,4 +1,4 @@
-"""Answers about snapshots and compactions."""
+"""Responses about snapshots and compactions."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ CommitKindName = Literal["APPEND", "COMPACT", "OVERWRITE", "ANALYZE"]
 
 
 class SnapshotInfo(Model):
-    """A snapshot. Counts of files are null where its writer did not note them; ``tags`` are those that hold it."""
+    """A snapshot. Counts of files are null if its writer did not record them; ``tags`` are the tags of the snapshot."""
 
     id: int = Field(examples=[12])
     schema_id: int = Field(examples=[0])
     commit_kind: CommitKindName = Field(examples=["APPEND"])
     commit_user: str = Field(examples=["0f2c4a5e-2f1e-4a31-9d5f-3a8f5a3f0c11"])
     commit_identifier: str = Field(
-        examples=["9223372036854775807"], description="A number of 64 bits, as text: JavaScript would round it."
+        examples=["9223372036854775807"], description="A 64-bit number as text, because JavaScript would round it."
     )
     time_millis: int = Field(examples=[1763251200000])
     total_record_count: int = Field(examples=[100])
     delta_record_count: int = Field(examples=[10])
     changelog_record_count: int | None
-    watermark: str | None = Field(description="A number of 64 bits, as text.")
+    watermark: str | None = Field(description="A 64-bit number as text.")
     operation: str | None
     writer_version: str | None
     files_added: int | None = Field(examples=[2])
@@ -43,10 +43,10 @@ class SnapshotInfo(Model):
 
 
 class HistoryPage(Model, Generic[T]):
-    """A part of a history, newest first.
+    """A page of a history, newest first.
 
-    ``total`` is null where counting would take opening more snapshots. ``scanned`` snapshot files were opened for this page,
-    found by the names of files (``listing``), the history index (``index``), or by looking (``scan``).
+    ``total`` is null where counting would need more snapshots. ``scanned`` is the number of snapshot files that were read for this
+    page. ``source`` says how they were found: by file names (``listing``), the history index (``index``), or reading (``scan``).
     """
 
     items: list[T]
@@ -57,7 +57,7 @@ class HistoryPage(Model, Generic[T]):
 
 
 class CompactionInfo(Model):
-    """A compaction: what it read and wrote, when it began, how long it took."""
+    """A compaction: what it read and wrote, when it started, how long it took."""
 
     snapshot_id: int = Field(examples=[9])
     kind: Literal["FULL", "MINOR", "MANIFESTS"] = Field(examples=["MINOR"])
@@ -73,7 +73,7 @@ class CompactionInfo(Model):
     partitions: int
     buckets: int
     commit_user: str
-    from_facts: bool = Field(description="Whether the snapshot itself says all this, or manifests had to be opened.")
+    from_facts: bool = Field(description="Whether the snapshot records all of this; otherwise manifests were read.")
 
 
 class ChangedGroup(Model):

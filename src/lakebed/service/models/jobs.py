@@ -1,4 +1,4 @@
-"""What actions take, and jobs."""
+"""The arguments of actions, and jobs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Length = Annotated[str, Field(min_length=1, max_length=64, examples=["7 d"])]
 
 
 class Action(BaseModel):
-    """What every action takes: without ``"dry_run": false`` it only tells what it would do."""
+    """The argument of every action: it is a dry run unless the request says ``"dry_run": false``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,27 +35,29 @@ class Action(BaseModel):
 
 
 class Compact(Action):
-    """Merge files where there are too many, or all that can be merged if ``full``; ``where`` is about partition columns."""
+    """Merge files where there are too many, or all that can be merged if ``full``; ``where`` is a condition over partition columns."""
 
     full: bool = False
     where: str | None = Field(default=None, max_length=4000, examples=["dt >= '20250101'"])
 
 
 class CompactManifests(Action):
-    """Write the list of files anew, without what cancels out."""
+    """Rewrite the manifests without entries of deleted files."""
 
 
 class ExpireSnapshots(Action):
-    """Remove old snapshots and what only they need; what is not given comes from the table's options."""
+    """Delete old snapshots and the files that only they need; the options of the table are the defaults."""
 
     retain_max: Count | None = None
     retain_min: Count | None = None
-    older_than: Length | None = Field(default=None, description="A time such as 2025-01-31 12:00:00, or ago: 3 d.")
+    older_than: Length | None = Field(
+        default=None, description="A time such as 2025-01-31 12:00:00, or a duration ago such as 3 d."
+    )
     max_deletes: Count | None = None
 
 
 class CreateTag(Action):
-    """Hold a snapshot (the latest, if none is given) under a name, for good or for some time."""
+    """Create a tag of a snapshot (default: the latest), for ever or for ``time_retained``."""
 
     name: Name
     snapshot: SnapshotId | None = None
@@ -63,13 +65,13 @@ class CreateTag(Action):
 
 
 class DeleteTag(Action):
-    """Remove a tag and the files that nothing else needs."""
+    """Delete a tag and the files that only it needs."""
 
     name: Name
 
 
 class CreateBranch(Action):
-    """Make a branch: empty, or with what a snapshot or a tag holds."""
+    """Create a branch: empty, or with the rows of a snapshot or a tag."""
 
     name: Annotated[str, Field(min_length=1, max_length=255, examples=["dev"])]
     snapshot: SnapshotId | None = None
@@ -77,33 +79,33 @@ class CreateBranch(Action):
 
 
 class DeleteBranch(Action):
-    """Remove a branch."""
+    """Delete a branch."""
 
     name: Annotated[str, Field(min_length=1, max_length=255, examples=["dev"])]
 
 
 class Rollback(Action):
-    """Make an earlier snapshot, given by its id or by a tag, the latest again; later ones and their tags go."""
+    """Make an earlier snapshot, given by its id or a tag, the latest. Deletes later snapshots and their tags."""
 
     snapshot: SnapshotId | None = None
     tag: Name | None = None
 
 
 class Cancel(BaseModel):
-    """Nothing needs to be said to cancel a job; the body is there so that no other site can send it."""
+    """Takes no arguments; the JSON body is required so that pages of other sites cannot send the request."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Progress(Model):
-    """How far a job is."""
+    """The progress of a job."""
 
     done: int
     total: int
 
 
 class Job(Model):
-    """An action under way, or what became of it. ``summary`` is the result in one sentence."""
+    """An action that runs or has ended. ``summary`` is the result in one sentence."""
 
     id: str = Field(examples=["6b3f0c1e9a7d4c52"])
     action: ActionName = Field(examples=["compact"])
@@ -119,6 +121,6 @@ class Job(Model):
     finished_millis: int | None
     progress: Progress | None
     can_cancel: bool
-    summary: str | None = Field(examples=["would merge 8 files (1.2 MB) of 2 buckets"])
+    summary: str | None = Field(examples=["would merge 8 files (1.2 MiB) in 2 buckets"])
     result: dict[str, Any] | None
     error: str | None

@@ -1,4 +1,4 @@
-"""Answers about the service, warehouses, databases and tables."""
+"""Responses about the service, warehouses, databases and tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TableKind = Literal["primary-key", "append", "chain"]
 
 
 class LimitsInfo(Model):
-    """How much one request may ask for."""
+    """Limits of one request."""
 
     page: int = Field(examples=[1000])
     preview_rows: int = Field(examples=[1000])
@@ -22,7 +22,7 @@ class LimitsInfo(Model):
 
 
 class ServiceInfo(Model):
-    """What kind of service this is."""
+    """The version, limits and settings of the service."""
 
     name: str = Field(examples=["lakebed"])
     version: str = Field(examples=["0.1.0"])
@@ -38,7 +38,7 @@ class Alive(Model):
 
 
 class WarehouseInfo(Model):
-    """A warehouse that is served."""
+    """A warehouse of the service."""
 
     name: str = Field(examples=["demo"])
     path: str = Field(examples=["/data/demo"])
@@ -55,7 +55,7 @@ class DatabaseInfo(Model):
 
 
 class TableSummary(Model):
-    """A table in a list. ``problem`` tells why it cannot be opened; most else is null then."""
+    """A table in a list. ``problem`` says why it cannot be opened; most other fields are null then."""
 
     database: str = Field(examples=["shop"])
     name: str = Field(examples=["orders"])
@@ -104,7 +104,7 @@ class TableOverview(Model):
 
 
 class SchemaVersion(Model):
-    """A schema that a table had, and what it changed."""
+    """A schema of a table, and its changes."""
 
     id: int = Field(examples=[1])
     time_millis: int = Field(examples=[1763251200000])
@@ -130,19 +130,19 @@ class OptionInfo(Model):
 
 
 class HealthItem(Model):
-    """One thing about a table that may be well or not. ``action`` names what helps."""
+    """The result of one health check. ``action`` names the action that helps."""
 
     name: str = Field(examples=["small_files"])
     title: str = Field(examples=["Small files"])
     verdict: Verdict = Field(examples=["ok"])
-    reason: str = Field(examples=["No bucket has enough small files for a compaction to be worth it."])
+    reason: str = Field(examples=["14 files; too few adjacent small files to merge."])
     value: float | None = Field(examples=[3])
     unit: str | None = Field(examples=["files"])
     action: str | None
 
 
 class Health(Model):
-    """How a table is; the verdict is the worst of its items."""
+    """The health of a table; the verdict is the worst of its items."""
 
     verdict: Verdict = Field(examples=["ok"])
     snapshot_id: int | None = Field(examples=[12])

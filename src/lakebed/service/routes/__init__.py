@@ -1,1 +1,1 @@
-"""The routes of the REST interface, a module for each kind of thing. All work on tables, so all run on threads."""
+"""The routes of the REST interface, one module per topic. They read tables, so they run on threads."""

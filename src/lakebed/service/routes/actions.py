@@ -1,4 +1,4 @@
-"""Actions as jobs, and jobs."""
+"""Routes that start actions as jobs, and that list, show and cancel jobs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ERRORS = {**READ_ERRORS, **documented(409, 413, 415)}
 
 
 async def check_allowed(request: Request) -> None:
-    """Refuse every action where the service was not told to allow them."""
+    """Refuse actions unless the service allows them."""
     if not service_of(request).settings.allow_actions:
         raise RefusedError(403, "this service is read-only; start it with --allow-actions to change tables")
 
@@ -73,53 +73,53 @@ def _action(name: ActionName, summary: str) -> Callable[[Route], Route]:
     return acting.post(path, summary=summary, status_code=202, responses=ERRORS)
 
 
-@_action("compact", "Merge files")
+@_action("compact", "Merge data files")
 def compact(state: ServiceState, opened: Opened, asked: models.Compact, response: Response) -> Job:
-    """Merge files where there are too many, or all that can be merged. Rows stay as they are."""
+    """Merge files where there are too many, or all that can be merged. Rows do not change."""
     return _start(state, opened, response, "compact", actions.compact, asked, can_stop=True)
 
 
-@_action("compact-manifests", "Fold manifests")
+@_action("compact-manifests", "Merge manifests")
 def compact_manifests(state: ServiceState, opened: Opened, asked: models.CompactManifests, response: Response) -> Job:
-    """Write the list of files anew, without what cancels out."""
+    """Rewrite the manifests without entries of deleted files."""
     return _start(state, opened, response, "compact-manifests", actions.compact_manifests, asked)
 
 
-@_action("expire-snapshots", "Remove old snapshots")
+@_action("expire-snapshots", "Delete old snapshots")
 def expire_snapshots(state: ServiceState, opened: Opened, asked: models.ExpireSnapshots, response: Response) -> Job:
-    """Remove old snapshots and the files that nothing else needs; tags, branches and consumers protect theirs."""
+    """Delete old snapshots and the files that only they need. Tags, branches and consumers keep theirs."""
     return _start(state, opened, response, "expire-snapshots", actions.expire_snapshots, asked)
 
 
-@_action("create-tag", "Name a snapshot")
+@_action("create-tag", "Create a tag")
 def create_tag(state: ServiceState, opened: Opened, asked: models.CreateTag, response: Response) -> Job:
-    """Hold a snapshot under a name."""
+    """Create a tag of a snapshot; the tagged state stays readable when the snapshot expires."""
     return _start(state, opened, response, "create-tag", actions.create_tag, asked)
 
 
-@_action("delete-tag", "Remove a tag")
+@_action("delete-tag", "Delete a tag")
 def delete_tag(state: ServiceState, opened: Opened, asked: models.DeleteTag, response: Response) -> Job:
-    """Remove a tag and the files that nothing else needs."""
+    """Delete a tag and the files that only it needs."""
     return _start(state, opened, response, "delete-tag", actions.delete_tag, asked)
 
 
-@_action("create-branch", "Make a branch")
+@_action("create-branch", "Create a branch")
 def create_branch(state: ServiceState, opened: Opened, asked: models.CreateBranch, response: Response) -> Job:
-    """Make a branch: empty, or with what a snapshot or a tag holds."""
+    """Create a branch: empty, or with the rows of a snapshot or a tag."""
     return _start(state, opened, response, "create-branch", actions.create_branch, asked)
 
 
-@_action("delete-branch", "Remove a branch")
+@_action("delete-branch", "Delete a branch")
 def delete_branch(state: ServiceState, opened: Opened, asked: models.DeleteBranch, response: Response) -> Job:
-    """Remove a branch; its files stay until orphans are removed."""
+    """Delete a branch; its files stay until orphan files are removed."""
     return _start(state, opened, response, "delete-branch", actions.delete_branch, asked)
 
 
-@_action("rollback", "Go back to an earlier snapshot")
+@_action("rollback", "Roll back to an earlier snapshot")
 def rollback(state: ServiceState, opened: Opened, asked: models.Rollback, response: Response) -> Job:
-    """Make an earlier snapshot the latest again; later ones and their tags go."""
+    """Make an earlier snapshot the latest. Deletes later snapshots and their tags."""
     if (asked.snapshot is None) == (asked.tag is None):
-        raise OptionError("say where to go back to with one of snapshot and tag")
+        raise OptionError("give exactly one of snapshot and tag")
     return _start(state, opened, response, "rollback", actions.rollback, asked)
 
 
@@ -138,7 +138,7 @@ def jobs(
     table: Annotated[str | None, Query(max_length=255, description="Only on this table.")] = None,
     job_state: Annotated[JobState | None, Query(alias="state", description="Only in this state.")] = None,
 ) -> Page[Job]:
-    """Newest first; those that ended stay until enough newer ones have."""
+    """Returns jobs, newest first. Jobs that ended are kept until enough newer ones have ended."""
     wanted = {"warehouse": warehouse, "database": database, "table": table, "state": job_state}
     found = state.jobs.list(
         lambda job: all(value is None or getattr(job, name) == value for name, value in wanted.items())
@@ -148,13 +148,13 @@ def jobs(
 
 @looking.get("/jobs/{job_id}", summary="A job", responses=documented(401, 403, 404, 422))
 def job(state: ServiceState, job_id: JobId) -> Job:
-    """How far a job is, or what became of it."""
+    """Returns the state of a job, with its progress or its result."""
     return state.jobs.get(job_id)
 
 
 @acting.post(
-    "/jobs/{job_id}/cancel", summary="Stop a job", responses=documented(400, 401, 403, 404, 409, 413, 415, 422)
+    "/jobs/{job_id}/cancel", summary="Cancel a job", responses=documented(400, 401, 403, 404, 409, 413, 415, 422)
 )
 def cancel(state: ServiceState, job_id: JobId, asked: models.Cancel) -> Job:  # noqa: ARG001 - the body only has to be there
-    """Stop a job that waits or reports progress; what it wrote is taken back. Others run to their end."""
+    """Cancel a job that is queued or reports progress; files that it wrote are deleted. Other jobs run to their end."""
     return state.jobs.cancel(job_id)

@@ -1,4 +1,4 @@
-"""Partitions, buckets, files, branches, tags, chains."""
+"""Routes for partitions, buckets, files, branches, tags and the partitions of chain tables."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from fastapi import APIRouter, Query
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH
 from lakebed.format.times import local_millis
 from lakebed.options import TableOptions
-from lakebed.service.answers.chain import chain_view
-from lakebed.service.answers.contents import partitions_of
 from lakebed.service.models.common import Page
 from lakebed.service.models.contents import BranchInfo, BucketPage, ChainView, FilePage, PartitionInfo, TagInfo
+from lakebed.service.numbers.chain_partitions import chain_view
+from lakebed.service.numbers.table_contents import partitions_of
 from lakebed.service.routes.parameters import (
     API,
     READ_ERRORS,
@@ -35,9 +35,9 @@ router = APIRouter(prefix=API, tags=["contents"])
 def partitions(
     state: ServiceState, opened: Opened, part: Cut, search: Search = None, version: Version = None
 ) -> Page[PartitionInfo]:
-    """Partitions by name; a table that has no partition columns has none.
+    """Returns partitions by name; none for a table without partition columns.
 
-    Main of a chain table lists those of its branches too, unless a version of main is asked for.
+    Main of a chain table lists those of its branches too, unless the request names a version of main.
     """
     state.metrics.pages.labels("partitions").inc()
     contents = state.contents(opened, version)
@@ -48,7 +48,7 @@ def partitions(
 def buckets(
     state: ServiceState, opened: Opened, part: Cut, partition: PartitionName = None, version: Version = None
 ) -> BucketPage:
-    """Buckets by partition and number, with the files, bytes and rows of each level."""
+    """Returns buckets by partition and number, with the files, bytes and rows of each level."""
     state.metrics.pages.labels("buckets").inc()
     return state.contents(opened, version).buckets(part, partition)
 
@@ -63,11 +63,11 @@ def files(
     level: Annotated[int | None, Query(ge=0, lt=2**31, description="Only this level.")] = None,
     sort: Annotated[
         Literal["partition", "size", "-size", "records", "-records", "created", "-created"],
-        Query(description="By what they are sorted; - means the largest first."),
+        Query(description="The order; - means the largest first."),
     ] = "partition",
     version: Version = None,
 ) -> FilePage:
-    """Files by partition, bucket and level, unless another order is asked for."""
+    """Returns files, by default in the order of partition, bucket and level."""
     state.metrics.pages.labels("files").inc()
     contents = state.contents(opened, version)
     return contents.files(part, partition=partition, bucket=bucket, level=level, sort=sort)
@@ -75,7 +75,7 @@ def files(
 
 @router.get(f"{TABLE_PATH}/tags", summary="Tags of a table", responses=READ_ERRORS)
 def tags(state: ServiceState, opened: Opened, part: Cut) -> Page[TagInfo]:
-    """Tags, those of the newest snapshots first."""
+    """Returns tags, those of the newest snapshots first."""
     state.metrics.pages.labels("tags").inc()
     found = sorted(opened.table.tag_details(), key=lambda tag: (-tag.snapshot.id, tag.name))
     items = [
@@ -95,7 +95,7 @@ def tags(state: ServiceState, opened: Opened, part: Cut) -> Page[TagInfo]:
 
 @router.get(f"{TABLE_PATH}/branches", summary="Branches of a table", responses=READ_ERRORS)
 def branches(state: ServiceState, opened: Opened, part: Cut) -> Page[BranchInfo]:
-    """Main first, then the others by name."""
+    """Returns branches: main first, then the others by name."""
     state.metrics.pages.labels("branches").inc()
     page = part.page([MAIN_BRANCH, *opened.table.branches()])
     store = opened.store
@@ -127,7 +127,7 @@ def _branch(state: Service, opened: OpenTable, name: str, created: int | None) -
 
 
 def _role(opened: OpenTable, name: str) -> Literal["fallback", "chain-full", "chain-delta"] | None:
-    """What the options of main say that a branch is for."""
+    """Returns the role of a branch according to the options of main."""
     main = opened.store.on_branch(MAIN_BRANCH)
     chain = rules_of(main).chain_branches()
     if chain is not None and name in chain:
@@ -135,13 +135,13 @@ def _role(opened: OpenTable, name: str) -> Literal["fallback", "chain-full", "ch
     return "fallback" if TableOptions(main.schema().options).scan_fallback_branch == name else None
 
 
-@router.get(f"{TABLE_PATH}/chain", summary="The chain of a chain table", responses=READ_ERRORS)
+@router.get(f"{TABLE_PATH}/chain", summary="Partitions of a chain table", responses=READ_ERRORS)
 def chain(
     state: ServiceState,
     opened: Opened,
     part: Cut,
     group: Annotated[str | None, Query(max_length=4000, description="Only this group.")] = None,
 ) -> ChainView:
-    """Which partitions are full, which are changes, what each whole view builds on, and which are stale."""
+    """Returns the partitions: full or changes, the full partition that each builds on, and whether it is stale."""
     state.metrics.pages.labels("chain").inc()
     return chain_view(opened, part, group)

@@ -1,4 +1,4 @@
-"""Snapshots, what one of them changed, and compactions."""
+"""Routes for snapshots, the changes of one snapshot, and compactions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 
-from lakebed.service.answers.history import changes_of, snapshot_info
 from lakebed.service.models.history import CommitKindName, CompactionInfo, HistoryPage, SnapshotDetail, SnapshotInfo
+from lakebed.service.numbers.snapshot_changes import changes_of, snapshot_info
 from lakebed.service.routes.parameters import (
     API,
     DEFAULT_HISTORY_PAGE,
@@ -27,7 +27,7 @@ Moment = Annotated[
     Query(
         min_length=1,
         max_length=64,
-        description="Epoch milliseconds, a time such as 2025-01-31 12:00:00, or ago, such as 3 d.",
+        description="Epoch milliseconds, a time such as 2025-01-31 12:00:00, or a duration ago such as 3 d.",
         examples=["3 d"],
     ),
 ]
@@ -41,7 +41,7 @@ async def asked(
     since: Moment = None,
     until: Moment = None,
 ) -> dict[str, Any]:
-    """Which part of a history is asked for, as arguments of :meth:`lakebed.Table.history`."""
+    """Returns the requested part of a history as arguments of :meth:`lakebed.Table.history`."""
     return {
         "limit": limit,
         "cursor": cursor,
@@ -62,7 +62,7 @@ def snapshots(
     part: HistoryPart,
     kind: Annotated[CommitKindName | None, Query(description="Only commits of this kind.")] = None,
 ) -> HistoryPage[SnapshotInfo]:
-    """One page, newest first. By cursor nothing is repeated or skipped while others commit and expire."""
+    """Returns one page, newest first. With a cursor, nothing is repeated or skipped while others commit and expire."""
     page = opened.table.history(kind=kind, **part)
     state.metrics.pages.labels("snapshots").inc()
     state.metrics.snapshots_scanned.inc(page.scanned)
@@ -83,7 +83,7 @@ def snapshot(
     part: Cut,
     snapshot_id: Annotated[int, Path(ge=1, lt=2**62, description="The id of a snapshot.", examples=[3])],
 ) -> SnapshotDetail:
-    """Files that it added and deleted, summed up by bucket, and a part of them one by one."""
+    """Returns the files that a snapshot added and deleted: sums by bucket, and a page of files."""
     found = opened.table.snapshot(snapshot_id)
     state.metrics.snapshots_scanned.inc()
     return SnapshotDetail(
@@ -93,7 +93,7 @@ def snapshot(
 
 @router.get(f"{TABLE_PATH}/compactions", summary="Compactions of a table", responses=READ_ERRORS)
 def compactions(state: ServiceState, opened: Opened, part: HistoryPart) -> HistoryPage[CompactionInfo]:
-    """One page, newest first: what each read and wrote, when it began, how long it took."""
+    """Returns one page, newest first: what each read and wrote, when it started, how long it took."""
     page = opened.table.compactions(**part)
     state.metrics.pages.labels("compactions").inc()
     state.metrics.snapshots_scanned.inc(page.scanned)

@@ -1,4 +1,4 @@
-"""What requests have in common: names in the path, parts of lists, versions."""
+"""Parameters that many routes share: names in the path, pages, versions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Query, Request
 
-from lakebed.service.answers.contents import Slice
 from lakebed.service.errors import documented
+from lakebed.service.numbers.table_contents import Slice
 from lakebed.service.settings import Limits
 from lakebed.service.state import Service, service_of
 from lakebed.service.warehouses import OpenTable
@@ -24,25 +24,25 @@ WarehouseName = Annotated[str, Path(min_length=1, max_length=64, description="A 
 DatabaseName = Annotated[str, Path(min_length=1, max_length=255, description="A database.", examples=["shop"])]
 TableName = Annotated[str, Path(min_length=1, max_length=255, description="A table.", examples=["orders"])]
 BranchName = Annotated[
-    str | None, Query(min_length=1, max_length=255, description="A branch; main if left out.", examples=["main"])
+    str | None, Query(min_length=1, max_length=255, description="A branch. (default: main)", examples=["main"])
 ]
 Limit = Annotated[int, Query(ge=1, le=_PAGE, description="How many at most.")]
-Offset = Annotated[int, Query(ge=0, lt=2**31, description="How many to leave out.")]
+Offset = Annotated[int, Query(ge=0, lt=2**31, description="How many to skip.")]
 Version = Annotated[
     str | None,
-    Query(min_length=1, max_length=255, description="As of a snapshot or tag; the latest if left out.", examples=["3"]),
+    Query(min_length=1, max_length=255, description="A snapshot or tag. (default: the latest)", examples=["3"]),
 ]
-Search = Annotated[str | None, Query(max_length=255, description="Only names that hold this text, in any case.")]
+Search = Annotated[str | None, Query(max_length=255, description="Only names that contain this text, ignoring case.")]
 PartitionName = Annotated[
     str | None, Query(max_length=4000, description="Only this partition.", examples=["dt=2025-01-01"])
 ]
 
 
-# What needs no thread is asked for on the event loop: a hop to a thread costs more than all of it.
+# These are coroutines: switching to a thread would cost more than the work.
 
 
 async def state_of(request: Request) -> Service:
-    """The service that a request came to."""
+    """Returns the service that handles a request."""
     return service_of(request)
 
 
@@ -52,12 +52,12 @@ ServiceState = Annotated[Service, Depends(state_of)]
 def open_table(
     request: Request, warehouse: WarehouseName, database: DatabaseName, table: TableName, branch: BranchName = None
 ) -> OpenTable:
-    """The branch of a table that a request names."""
+    """Open the branch of a table that a request names."""
     return service_of(request).warehouses.open(warehouse, database, table, branch)
 
 
 async def cut(limit: Limit = DEFAULT_PAGE, offset: Offset = 0) -> Slice:
-    """The part of a list that a request asks for."""
+    """Returns the part of a list that a request asks for."""
     return Slice(limit, offset)
 
 

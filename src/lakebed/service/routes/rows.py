@@ -1,4 +1,4 @@
-"""Rows: a preview of a version, and what differs between two."""
+"""Routes for rows: a preview of a version, and the differences between two versions."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lakebed.format.human_text import size_text
 from lakebed.format.types.data_types import Field, field_from_arrow
 from lakebed.rows.json_rows import json_rows
 from lakebed.scan import Scan
-from lakebed.service.answers.contents import total
-from lakebed.service.answers.history import snapshot_info
 from lakebed.service.errors import RefusedError, documented
 from lakebed.service.models.common import ResultColumn, SchemaChange
 from lakebed.service.models.contents import DiffFile, DiffFiles, DiffInfo, DiffRows, Preview
+from lakebed.service.numbers.snapshot_changes import snapshot_info
+from lakebed.service.numbers.table_contents import total
 from lakebed.service.routes.history import Moment
 from lakebed.service.routes.parameters import API, READ_ERRORS, TABLE_PATH, Opened, ServiceState, Version
 from lakebed.service.settings import Limits
@@ -38,13 +38,13 @@ def preview(
     timestamp: Moment = None,
     limit: Annotated[int, Query(ge=1, le=_LIMITS.preview_rows, description="How many rows at most.")] = 50,
     columns: Annotated[
-        str | None, Query(max_length=8000, description="Names of columns with commas between.", examples=["id"])
+        str | None, Query(max_length=8000, description="Column names, separated by commas.", examples=["id"])
     ] = None,
     where: Annotated[
         str | None, Query(max_length=4000, description="A SQL expression over the columns.", examples=["id > 3"])
     ] = None,
 ) -> Preview:
-    """The first rows of a version that satisfy a condition. A read that would open too much is refused."""
+    """Returns the first rows of a version that satisfy a condition. Reads that would open too many bytes are refused."""
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     try:
         scan = opened.table.scan(names, where, version=version, timestamp=timestamp)
@@ -69,21 +69,22 @@ def preview(
 
 
 def _check_size(state: Service, opened: OpenTable, size: int, *, filtered: bool) -> None:
-    """Refuse a read that may have to go through more than a preview is worth.
+    """Refuse a read that may have to open too many bytes.
 
-    Files of an append table are read one after the other until there are enough rows; a condition may find none in any.
+    Without a condition, files of an append table are read one after the other until there are enough rows. With a condition, or
+    in a primary-key table, all files may have to be read.
     """
     most = state.settings.limits.read_bytes
     if size > most and (filtered or opened.table.schema.primary_keys):
         raise RefusedError(
             413,
-            f"this would read up to {size_text(size)} and a preview at most {size_text(most)}; narrow it with a condition on "
+            f"this would read up to {size_text(size)}, more than the limit of {size_text(most)}; narrow it with a condition on "
             "partition or key columns",
         )
 
 
 def _head(scan: Scan, count: int) -> tuple[pa.Table, bool]:
-    """The first rows, and whether there are more; no more is read than that takes."""
+    """Returns the first rows and whether there are more; reads no more batches than that takes."""
     kept: list[pa.RecordBatch] = []
     found = 0
     with scan.to_batches() as reader:
@@ -97,7 +98,7 @@ def _head(scan: Scan, count: int) -> tuple[pa.Table, bool]:
 
 
 def _fitting(rows: pa.Table, most: int) -> pa.Table:
-    """As many of the first rows as have no more than some bytes."""
+    """Returns as many of the first rows as fit into a number of bytes."""
     fits, too_many = 0, len(rows) + 1
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
@@ -109,17 +110,20 @@ def _columns(fields: tuple[Field, ...]) -> list[ResultColumn]:
     return [ResultColumn(name=field.name, type=str(field.type)) for field in fields]
 
 
-@router.get(f"{TABLE_PATH}/diff", summary="What differs between two snapshots", responses=_ERRORS)
+@router.get(f"{TABLE_PATH}/diff", summary="Differences between two snapshots", responses=_ERRORS)
 def diff(
     state: ServiceState,
     opened: Opened,
     before: Annotated[str, Query(min_length=1, max_length=255, description="A snapshot or tag.", examples=["1"])],
     after: Annotated[
-        str | None, Query(min_length=1, max_length=255, description="Another; the latest if left out.", examples=["3"])
+        str | None,
+        Query(min_length=1, max_length=255, description="A snapshot or tag. (default: the latest)", examples=["3"]),
     ] = None,
-    sample: Annotated[int, Query(ge=0, le=200, description="How many rows on each side; 0 compares no rows.")] = 20,
+    sample: Annotated[
+        int, Query(ge=0, le=200, description="How many rows of each side at most; 0 compares no rows.")
+    ] = 20,
 ) -> DiffInfo:
-    """Schema, files and some rows. Rows are compared only if the files that differ are not too large."""
+    """Returns differences in schema, files and some rows. Rows are compared only if the files that differ are not too large."""
     with state.reading():
         found = opened.table.diff(before, after, sample=sample, max_bytes=state.settings.limits.diff_bytes)
     tags = state.tags.of(opened.store)

@@ -1,4 +1,4 @@
-"""The service itself, warehouses, databases, tables, schemas, options, health."""
+"""Routes for the service itself, warehouses, databases, tables, schemas, options and health."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from lakebed.format.types.data_types import Field
 from lakebed.operations.diff import schema_differences
 from lakebed.options import OPTIONS, Support, TableOptions, find
 from lakebed.options.definitions import SECTIONS
-from lakebed.service.answers.contents import partition_count
-from lakebed.service.answers.health import summary_of
-from lakebed.service.answers.history import snapshot_info
 from lakebed.service.errors import documented
 from lakebed.service.models.common import Column, HealthSummary, Listing, Page, SchemaChange
 from lakebed.service.models.tables import (
@@ -29,6 +26,9 @@ from lakebed.service.models.tables import (
     TableSummary,
     WarehouseInfo,
 )
+from lakebed.service.numbers.snapshot_changes import snapshot_info
+from lakebed.service.numbers.table_contents import partition_count
+from lakebed.service.numbers.table_health import summary_of
 from lakebed.service.routes.parameters import (
     API,
     READ_ERRORS,
@@ -48,9 +48,9 @@ router = APIRouter(prefix=API, tags=["tables"])
 _SECTION_OF = {option.name: section.title for section in SECTIONS for option in section.options}
 
 
-@router.get("/service", summary="What kind of service this is", responses=documented(403))
+@router.get("/service", summary="Version, limits and settings of the service", responses=documented(403))
 def service(state: ServiceState) -> ServiceInfo:
-    """Open to all, so that a page can tell whether it has to ask for a token."""
+    """Needs no token, so that a page can find out whether it has to ask for one."""
     limits = state.settings.limits
     return ServiceInfo(
         name="lakebed",
@@ -68,7 +68,7 @@ def service(state: ServiceState) -> ServiceInfo:
 
 @router.get("/warehouses", summary="The warehouses", responses=documented(401, 403, 503))
 def warehouses(state: ServiceState) -> Listing[WarehouseInfo]:
-    """Every warehouse that this service shows."""
+    """Returns all warehouses of this service."""
     return Listing(
         items=[
             WarehouseInfo(name=one.name, path=one.path, databases=len(one.lake.databases())) for one in state.warehouses
@@ -78,7 +78,7 @@ def warehouses(state: ServiceState) -> Listing[WarehouseInfo]:
 
 @router.get("/warehouses/{warehouse}/databases", summary="The databases of a warehouse", responses=READ_ERRORS)
 def databases(state: ServiceState, warehouse: WarehouseName) -> Listing[DatabaseInfo]:
-    """Every database with the number of its tables."""
+    """Returns all databases with the number of their tables."""
     lake = state.warehouses.get(warehouse).lake
     items = []
     for name in lake.databases():
@@ -96,11 +96,11 @@ def tables(
     state: ServiceState,
     warehouse: WarehouseName,
     part: Cut,
-    database: Annotated[str | None, Query(max_length=255, description="Only of this database.")] = None,
+    database: Annotated[str | None, Query(max_length=255, description="Only tables of this database.")] = None,
     search: Search = None,
-    health: Annotated[bool, Query(description="Also look how each table is.")] = True,
+    health: Annotated[bool, Query(description="Also check the health of each table.")] = True,
 ) -> Page[TableSummary]:
-    """Tables by name; one that cannot be opened says why and does not hide the others."""
+    """Returns tables by name. A table that cannot be opened is listed with its problem."""
     home = state.warehouses.get(warehouse)
     known = home.lake.databases()
     if database is not None and database not in known:
@@ -150,7 +150,7 @@ def _summary(state: Service, home: Warehouse, database: str, name: str, *, healt
 
 @router.get(TABLE_PATH, summary="A table", responses=READ_ERRORS)
 def overview(state: ServiceState, opened: Opened) -> TableOverview:
-    """Columns, keys, size, latest snapshot, branches, tags and health of a table, or of one of its branches."""
+    """Returns columns, keys, size, latest snapshot, branches, tags and health of a table or a branch."""
     table = opened.table
     schema, latest = table.schema, table.latest_snapshot()
     contents = state.contents_of(opened, latest)
@@ -189,9 +189,9 @@ def overview(state: ServiceState, opened: Opened) -> TableOverview:
     )
 
 
-@router.get(f"{TABLE_PATH}/schemas", summary="The schemas that a table had", responses=READ_ERRORS)
+@router.get(f"{TABLE_PATH}/schemas", summary="The schemas of a table", responses=READ_ERRORS)
 def schemas(opened: Opened) -> Listing[SchemaVersion]:
-    """Newest first, each with what it changed."""
+    """Returns all schemas, newest first, each with its changes."""
     store = opened.store
     found = [store.schemas.get(number) for number in store.schemas.ids()]
     items = []
@@ -233,10 +233,10 @@ def _column(column: Field) -> Column:
 def options(
     opened: Opened,
     every: Annotated[
-        bool, Query(alias="all", description="Also the documented options that the table does not set.")
+        bool, Query(alias="all", description="Also return documented options that the table does not set.")
     ] = False,
 ) -> Listing[OptionInfo]:
-    """Options with their documentation, by name."""
+    """Returns options by name, with their documentation."""
     given = dict(opened.table.options)
     items = [_option(name, value) for name, value in given.items()]
     if every:
@@ -270,14 +270,12 @@ def _option(name: str, value: str | None) -> OptionInfo:
     )
 
 
-@router.get(f"{TABLE_PATH}/health", summary="How a table is", responses=READ_ERRORS)
+@router.get(f"{TABLE_PATH}/health", summary="The health of a table", responses=READ_ERRORS)
 def health(
     state: ServiceState,
     opened: Opened,
-    orphans: Annotated[
-        bool, Query(description="Also look for files that nothing refers to, which lists folders.")
-    ] = True,
+    orphans: Annotated[bool, Query(description="Also check for orphan files, which lists folders.")] = True,
 ) -> Health:
-    """A verdict and a reason for each thing that can go wrong slowly, and the action that helps."""
+    """Returns a verdict and a reason for each check, and the action that helps."""
     contents = state.contents(opened)
     return state.health(opened, contents, state.snapshot_count(opened), orphans=orphans)

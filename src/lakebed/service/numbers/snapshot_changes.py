@@ -1,4 +1,4 @@
-"""Snapshots as the service shows them: one, and what it changed."""
+"""The numbers of a snapshot: its facts, and the files, bytes and records that it added and deleted."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from lakebed.format.manifest.manifest import ADD
 from lakebed.format.partition_names import partition_names
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.store import TableStore
-from lakebed.service.answers.contents import Slice, total
 from lakebed.service.models.common import Page
 from lakebed.service.models.history import ChangedFile, ChangedGroup, SnapshotChanges, SnapshotInfo
+from lakebed.service.numbers.table_contents import Slice, total
 
 MOST_GROUPS: Final = 1000
 _TABLES: Final = 256
 
 
 class TagNames:
-    """Which tags hold which snapshot; the tags of a branch are read again when their folder changed."""
+    """The tags of each snapshot; the tags of a branch are read again when their folder changes."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, tuple[str | None, Mapping[int, Sequence[str]]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, store: TableStore) -> Mapping[int, Sequence[str]]:
-        """Names by snapshot id."""
+        """Returns the names of tags by snapshot id."""
         folder = store.paths.tags
         stamp = store.storage.stamp(folder)
         with self._lock:
@@ -50,7 +50,7 @@ class TagNames:
 
 
 def snapshot_info(snapshot: Snapshot, tags: Mapping[int, Sequence[str]]) -> SnapshotInfo:
-    """A snapshot as it is shown."""
+    """Returns the facts of a snapshot."""
     return SnapshotInfo(
         id=snapshot.id,
         schema_id=snapshot.schema_id,
@@ -78,7 +78,7 @@ def snapshot_info(snapshot: Snapshot, tags: Mapping[int, Sequence[str]]) -> Snap
 
 
 def changes_of(store: TableStore, snapshot: Snapshot, cut: Slice) -> SnapshotChanges:
-    """What a snapshot added and deleted, by bucket and by file."""
+    """Returns what a snapshot added and deleted: totals, sums by bucket, and a page of files."""
     entries = store.manifests.read_entries(store.manifests.read_list(snapshot.delta_manifest_list))
     is_add = pc.equal(entries["kind"], ADD)
     added, deleted = entries.filter(is_add), entries.filter(pc.invert(is_add))
@@ -103,7 +103,7 @@ def changes_of(store: TableStore, snapshot: Snapshot, cut: Slice) -> SnapshotCha
 
 
 def _groups(entries: pa.Table, is_add: pa.ChunkedArray) -> pa.Table:
-    """Sums by bucket, apart for what came and what went."""
+    """Returns sums by bucket, separately for added and deleted files."""
     split: dict[str, Any] = {"partition": entries["partition"], "bucket": entries["bucket"]}
     for name, mask in (("added", is_add), ("deleted", pc.invert(is_add))):
         split[f"files_{name}"] = mask.cast(pa.int64())

@@ -1,6 +1,6 @@
-"""The live files of snapshots, kept for a while: the pages of one listing are all cut from the same files.
+"""A cache of the live files of snapshots: all pages of one list are cut from the same files.
 
-A snapshot's files never change, so what is kept is never wrong; only so many bytes are kept.
+The files of a snapshot never change, so the cache is never stale. Its size in bytes is limited.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BYTES: Final = 128 * 1024**2
 
 
 class LiveFiles:
-    """Entries of live files by snapshot, the least recently used ones forgotten first."""
+    """Entries of live files by snapshot; the least recently used ones are evicted first."""
 
     def __init__(self, max_bytes: int = _BYTES) -> None:
         self._max_bytes = max_bytes
@@ -27,7 +27,7 @@ class LiveFiles:
         self._lock = threading.Lock()
 
     def of(self, store: TableStore, snapshot: Snapshot | None) -> pa.Table:
-        """The live files of a snapshot; ``None`` has none."""
+        """Returns the live files of a snapshot; no files for ``None``."""
         if snapshot is None:
             return live_entries(store, None)
         key = (store.paths.root, snapshot.base_manifest_list, snapshot.delta_manifest_list)

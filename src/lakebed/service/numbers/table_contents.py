@@ -1,6 +1,6 @@
-"""Pages of what a version of a table consists of: partitions, buckets with their levels, files.
+"""What a version of a table consists of, in pages: partitions, buckets with their levels, files; and the totals.
 
-Entries of files are Arrow columns until a page is cut from them; only the rows of a page become objects.
+Entries of files stay Arrow columns until a page is cut from them; only the rows of a page become Python objects.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SUMS: Final = [("row_count", "sum"), ("file_size", "sum"), ("file_name", "count
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Which part of a list is asked for."""
+    """The part of a list that a request asks for."""
 
     limit: int
     offset: int
@@ -46,7 +46,7 @@ class Slice:
         return table.slice(self.offset, self.limit)
 
     def fields(self, total: int) -> dict[str, Any]:
-        """The fields of a page besides its items."""
+        """Returns the fields of a page other than its items."""
         end = self.offset + self.limit
         return {
             "total": total,
@@ -56,7 +56,7 @@ class Slice:
         }
 
     def page(self, items: Sequence[Any]) -> dict[str, Any]:
-        """A page of a list that is short enough to be at hand."""
+        """Returns a page of a list that is in memory."""
         return {"items": list(items[self.offset : self.offset + self.limit]), **self.fields(len(items))}
 
 
@@ -81,18 +81,18 @@ class Contents:
     # ---------------------------------------------------------------------------------------------- partitions
 
     def partition_sums(self) -> pa.Table:
-        """What each partition holds."""
+        """Returns the rows, bytes, files and buckets of each partition."""
         groups = self.entries.group_by("partition", use_threads=False).aggregate([*_SUMS, ("bucket", "count_distinct")])
         return groups.append_column("branch", pa.repeat(self.store.paths.branch, len(groups)))
 
     def named(self, table: pa.Table) -> pa.Table:
-        """A table with the names of its encoded partitions; each name is made once."""
+        """Returns the table with a column of partition names; each distinct name is made once."""
         codes = _joined(table["partition"]).dictionary_encode()
         names = partition_names(self.schema, codes.dictionary)
         return table.append_column("name", names.take(codes.indices))
 
     def in_partition(self, name: str) -> pa.Table:
-        """The entries of a partition by its name; one that is not there has none."""
+        """Returns the entries of a partition by its name; none for an unknown partition."""
         found = pc.unique(_joined(self.entries["partition"]))
         wanted = found.filter(pc.equal(partition_names(self.schema, found), name))
         return self.entries.filter(pc.is_in(self.entries["partition"], value_set=wanted))
@@ -100,7 +100,7 @@ class Contents:
     # ------------------------------------------------------------------------------------------------- buckets
 
     def buckets(self, cut: Slice, partition: str | None) -> BucketPage:
-        """Buckets by partition and number, with what lies on each level."""
+        """Returns buckets by partition and number, with the files, bytes and rows of each level."""
         entries = self.entries if partition is None else self.in_partition(partition)
         groups = self.named(entries.group_by(["partition", "bucket"], use_threads=False).aggregate(_SUMS))
         shown = cut.of(groups.sort_by([("name", "ascending"), ("bucket", "ascending")]))
@@ -138,7 +138,7 @@ class Contents:
     def files(
         self, cut: Slice, *, partition: str | None, bucket: int | None, level: int | None, sort: str | None
     ) -> FilePage:
-        """Files of a partition, a bucket or a level."""
+        """Returns the files of a partition, a bucket or a level."""
         entries = self.entries if partition is None else self.in_partition(partition)
         for column, wanted in (("bucket", bucket), ("level", level)):
             if wanted is not None:
@@ -187,7 +187,7 @@ class Contents:
         ]
 
     def _marked_rows(self) -> dict[tuple[bytes, str], int | None]:
-        """How many rows of each file deletion vectors mark."""
+        """Returns how many rows of each file deletion vectors mark as deleted."""
         index = [] if self.snapshot is None else self.store.manifests.read_index(self.snapshot.index_manifest)
         return {
             (entry.partition, vector.file_name): vector.cardinality for entry in index for vector in entry.vectors or ()
@@ -211,13 +211,13 @@ _FILE_COLUMNS: Final = [
 
 
 def partition_count(found: Sequence[Contents]) -> int:
-    """How many partitions some branches of a table have."""
+    """Returns the number of partitions that some branches of a table have together."""
     codes = pa.chunked_array([chunk for one in found for chunk in one.entries["partition"].chunks], pa.binary())
     return len(pc.unique(codes)) if found[0].schema.partition_keys else 0
 
 
 def partitions_of(found: Sequence[Contents], cut: Slice, search: str | None) -> Page[PartitionInfo]:
-    """Partitions by name, those whose name holds a text; one that several branches have is told of by the first."""
+    """Returns partitions by name, filtered by a text in the name. The first branch that has a partition supplies its numbers."""
     first = found[0]
     if not first.schema.partition_keys:
         return Page(**cut.page([]))
@@ -249,7 +249,7 @@ def partitions_of(found: Sequence[Contents], cut: Slice, search: str | None) -> 
 
 
 def total(entries: pa.Table, column: str) -> int:
-    """The sum of a column; nothing sums up to 0."""
+    """Returns the sum of a column; 0 for an empty one."""
     return int(pc.sum(entries[column]).as_py() or 0)
 
 

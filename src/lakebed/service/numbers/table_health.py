@@ -1,8 +1,8 @@
-"""How a table is: one verdict and one reason for each thing that can go wrong with it slowly.
+"""The health of a table: a verdict and a reason for each condition that degrades slowly.
 
-``ok`` means that nothing needs to be done, ``warning`` that something should be, ``problem`` that reads or writes suffer now,
-``unknown`` that it was not looked at, or could not be. Every verdict follows from metadata; only orphans need the folders to be
-listed, so they are left out of summaries and of tables where that would take long.
+``ok``: nothing needs to be done. ``warning``: something should be done. ``problem``: reads or writes are slow now. ``unknown``: the
+check was skipped or failed. All checks read metadata only, except the one for orphan files, which lists folders: summaries skip
+it, and so do tables where that would take long.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from lakebed.metadata.plan.small_files import SmallFilePolicy, pick_small_files
 from lakebed.operations.compact.compact_manifests import ManifestShape
 from lakebed.operations.compact.compaction_rules import compaction_options
 from lakebed.options import TableOptions
-from lakebed.service.answers.chain import chain_rows
-from lakebed.service.answers.contents import Contents, total
 from lakebed.service.models.common import HealthSummary, Verdict
 from lakebed.service.models.tables import Health, HealthItem
+from lakebed.service.numbers.chain_partitions import chain_rows
+from lakebed.service.numbers.table_contents import Contents, total
 from lakebed.service.warehouses import OpenTable
 
 _RANK: Final[dict[Verdict, int]] = {"ok": 0, "unknown": 0, "warning": 1, "problem": 2}
@@ -52,7 +52,7 @@ _LOG: Final = logging.getLogger("lakebed.service")
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """A table that is looked at, and what it consists of."""
+    """A table to check, and what it consists of."""
 
     opened: OpenTable
     contents: Contents
@@ -64,9 +64,9 @@ class Patient:
 
 
 def examine(patient: Patient, *, orphans: bool) -> Health:
-    """Look at everything; at orphans only if asked."""
+    """Run all checks; the one for orphan files only if asked."""
     items = [item for look in _LOOKS for item in _safely(look, patient)]
-    items += _safely(_orphans, patient) if orphans else [_item("orphans", "unknown", "Not looked for.")]
+    items += _safely(_orphans, patient) if orphans else [_item("orphans", "unknown", "Not checked.")]
     snapshot = patient.contents.snapshot
     return Health(
         verdict=max((item.verdict for item in items), key=lambda verdict: _RANK[verdict], default="ok"),
@@ -76,20 +76,20 @@ def examine(patient: Patient, *, orphans: bool) -> Health:
 
 
 def summary_of(health: Health) -> HealthSummary:
-    """The verdict, and why it is not ok."""
+    """Returns the verdict and the reasons why it is not ok."""
     verdict: Verdict = "ok" if _RANK[health.verdict] == 0 else health.verdict
     return HealthSummary(verdict=verdict, reasons=[item.reason for item in health.items if _RANK[item.verdict] > 0])
 
 
 class Examined:
-    """Results by the state of a table, so that a list of tables need not look at each again."""
+    """Caches results by the state of a table, so that a list of tables does not repeat the checks."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[Any, ...], Health] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, key: tuple[Any, ...], look: Callable[[], Health]) -> Health:
-        """What is known under a key, else what a look gives."""
+        """Returns the cached result for a key; ``look`` computes a missing one."""
         with self._lock:
             known = self._known.get(key)
         if known is None:
@@ -101,7 +101,7 @@ class Examined:
         return known
 
 
-# ------------------------------------------------------------------------------------------------------------- looks
+# ------------------------------------------------------------------------------------------------------------ checks
 
 
 _TITLES: Final = {
@@ -138,15 +138,15 @@ def _item(
 
 
 def _safely(look: Callable[[Patient], Iterator[HealthItem]], patient: Patient) -> list[HealthItem]:
-    """What a look finds; one that fails says why and does not hide the others."""
+    """Run one check; if it fails, its item says why and the other checks still run."""
     try:
         return list(look(patient))
     except LakebedError as error:
         why = str(error)
-    except Exception:  # noqa: BLE001 - a fault here must not hide the table, nor all the tables of a list
-        _LOG.exception("%s of table %s could not be looked at", look.__name__, patient.opened.full_name)
-        why = "the log of the service tells why"
-    return [_item(look.__name__.removeprefix("_"), "unknown", f"Could not be looked at: {why}")]
+    except Exception:  # noqa: BLE001 - an error here must not hide the table or the list of tables
+        _LOG.exception("check %s of table %s failed", look.__name__, patient.opened.full_name)
+        why = "see the log of the service"
+    return [_item(look.__name__.removeprefix("_"), "unknown", f"The check failed: {why}")]
 
 
 def _small_files(patient: Patient) -> Iterator[HealthItem]:
@@ -160,29 +160,29 @@ def _small_files(patient: Patient) -> Iterator[HealthItem]:
     merged = sum(len(pack) for pack in packs)
     small = int(pc.sum(pc.less(entries["file_size"], policy.small_size)).as_py() or 0)
     if not merged:
-        reason = f"{count_text(len(entries), 'file')}, too few small ones beside each other to be worth merging."
+        reason = f"{count_text(len(entries), 'file')}; too few adjacent small files to merge."
         yield _item("small_files", "ok", reason, value=small, unit="files")
         return
     reason = (
-        f"{merged:,} of {count_text(len(entries), 'file')} are small enough to be merged; a compaction would make about "
-        f"{len(packs):,} of them."
+        f"{merged:,} of {count_text(len(entries), 'file')} are small enough to be merged; a compaction would merge them into "
+        f"about {count_text(len(packs), 'file')}."
     )
     verdict: Verdict = "problem" if merged >= _MANY_SMALL_FILES else "warning"
     yield _item("small_files", verdict, reason, value=small, unit="files", action="compact")
 
 
 def _small_buckets(patient: Patient) -> HealthItem:
-    """Files of a primary-key table are small where buckets are."""
+    """Returns whether buckets are small, because files of a primary-key table are as large as their buckets."""
     buckets = patient.contents.bucket_count
     mean = patient.contents.byte_count // max(buckets, 1)
     files = len(patient.contents.entries)
     if buckets >= _MANY_BUCKETS and mean < _SMALL_BUCKET:
         reason = (
-            f"{count_text(buckets, 'bucket')} hold {size_text(mean)} on average; fewer buckets, or fewer partitions, would "
-            "mean fewer files."
+            f"{count_text(buckets, 'bucket')} of {size_text(mean)} on average; use fewer buckets or fewer partitions to get fewer "
+            "files."
         )
         return _item("small_files", "warning", reason, value=files, unit="files")
-    reason = f"{count_text(files, 'file')} in {count_text(buckets, 'bucket')}, {size_text(mean)} a bucket on average."
+    reason = f"{count_text(files, 'file')} in {count_text(buckets, 'bucket')}, {size_text(mean)} per bucket on average."
     return _item("small_files", "ok", reason, value=files, unit="files")
 
 
@@ -192,18 +192,18 @@ def _levels(patient: Patient) -> Iterator[HealthItem]:
     trigger = compaction_options(patient.options).trigger
     most = _most_runs(patient.contents.entries)
     unit, action = "sorted runs", "compact"
-    reason = f"The fullest bucket has {count_text(most, 'sorted run')}; compaction begins at {trigger}."
+    reason = f"The fullest bucket has {count_text(most, 'sorted run')}; compaction starts at {trigger}."
     if most <= trigger:
         yield _item("levels", "ok", reason, value=most, unit=unit)
     elif most <= trigger + _EXTRA_RUNS:
-        yield _item("levels", "warning", f"{reason} It is late.", value=most, unit=unit, action=action)
+        yield _item("levels", "warning", f"{reason} A compaction is due.", value=most, unit=unit, action=action)
     else:
-        slow = "Reads merge all of them."
+        slow = "Every read merges all of them."
         yield _item("levels", "problem", f"{reason} {slow}", value=most, unit=unit, action=action)
 
 
 def _most_runs(entries: pa.Table) -> int:
-    """The sorted runs of the bucket that has most: files of level 0, and other levels that are not empty."""
+    """Returns the largest number of sorted runs of a bucket: files of level 0, and other levels that are not empty."""
     levels = entries.group_by(["partition", "bucket", "level"], use_threads=False).aggregate([("file_name", "count")])
     runs = pc.if_else(pc.equal(levels["level"], 0), levels["file_name_count"], 1)
     counted = levels.append_column("runs", runs).group_by(["partition", "bucket"]).aggregate([("runs", "sum")])
@@ -220,7 +220,9 @@ def _deleted_rows(patient: Patient) -> Iterator[HealthItem]:
         return
     marked = sum(vector.cardinality or 0 for vector in vectors)
     share = marked / max(total(patient.contents.entries, "row_count"), 1)
-    reason = f"{count_text(marked, 'row')} ({share:.0%}) in files are marked as deleted."
+    reason = (
+        f"{count_text(marked, 'row')} in data files ({share:.0%}) {'is' if marked == 1 else 'are'} marked as deleted."
+    )
     verdict: Verdict = "warning" if share > _MARKED_SHARE else "ok"
     yield _item("deleted_rows", verdict, reason, value=marked, unit="rows", action="compact")
 
@@ -235,10 +237,10 @@ def _manifests(patient: Patient) -> Iterator[HealthItem]:
     is_split = shape.manifests > _MANY_MANIFESTS and shape.bytes < shape.manifests * _SMALL_MANIFEST
     verdict: Verdict = "ok"
     if shape.entries > _FEW_ENTRIES and dead > _DEAD_SHARE:
-        verdict, reason = "warning", f"{reason} {dead:.0%} of the entries are of files that are gone."
+        verdict, reason = "warning", f"{reason} {dead:.0%} of the entries refer to deleted files."
     if is_split:
         verdict = "problem" if shape.manifests > _TOO_MANY_MANIFESTS else "warning"
-        reason = f"{reason} They are small, and each read opens many."
+        reason = f"{reason} They are small, and every read opens many of them."
     yield _item("manifests", verdict, reason, value=shape.manifests, unit=unit, action=action)
 
 
@@ -251,7 +253,7 @@ def _indexes(patient: Patient) -> Iterator[HealthItem]:
     size = sum(entry.file_size for entry in index)
     reason = f"{count_text(len(index), 'index file')}, {size_text(size)}."
     if size > max(_LARGE_INDEX, patient.contents.byte_count // 2):
-        yield _item("indexes", "warning", f"{reason} They are large beside the data.", value=size, unit="bytes")
+        yield _item("indexes", "warning", f"{reason} They are large compared with the data.", value=size, unit="bytes")
         return
     yield _item("indexes", "ok", reason, value=size, unit="bytes")
 
@@ -261,11 +263,11 @@ def _history(patient: Patient) -> Iterator[HealthItem]:
     most = patient.options.snapshot_num_retained_max
     reason, action, unit = f"{count_text(count, 'snapshot')}.", "expire-snapshots", "snapshots"
     if count > most:
-        reason = f"{reason} The table's options keep {most:,}; expiry does not run."
+        reason = f"{reason} The options of the table keep at most {most:,}; expiry does not run."
         yield _item("history", "warning", reason, value=count, unit=unit, action=action)
     elif count > _MANY_SNAPSHOTS:
         verdict: Verdict = "problem" if count > _TOO_MANY_SNAPSHOTS else "warning"
-        reason = f"{reason} Each keeps its files from being removed; expire those that nobody needs."
+        reason = f"{reason} Snapshots keep old files alive; expire those that are not needed."
         yield _item("history", verdict, reason, value=count, unit=unit, action=action)
     else:
         yield _item("history", "ok", reason, value=count, unit=unit)
@@ -274,7 +276,7 @@ def _history(patient: Patient) -> Iterator[HealthItem]:
 def _chain(patient: Patient) -> Iterator[HealthItem]:
     try:
         rows = chain_rows(patient.opened)
-    except LakebedError as error:  # branches that are missing or do not go together: no day can be read
+    except LakebedError as error:  # branches are missing or do not fit together, so no partition can be read
         yield _item("chain", "problem", f"The table cannot be read: {error}")
         return
     if rows is None:
@@ -283,11 +285,11 @@ def _chain(patient: Patient) -> Iterator[HealthItem]:
     if stale:
         verb = "is" if len(stale) == 1 else "are"
         which = f"{count_text(len(stale), 'full partition')} {verb} stale"
-        reason = f"{which}, as older changes were rewritten: {names_text(stale)}."
+        reason = f"{which}, because older changes were overwritten: {names_text(stale)}."
         yield _item("chain", "warning", reason, value=len(stale), unit="partitions")
         return
     deepest = max((row.depth or 0 for row in rows), default=0)
-    reason = f"No partition is stale; the deepest builds on {count_text(deepest, 'partition')} of changes."
+    reason = f"No partition is stale; a read merges at most {count_text(deepest, 'partition')} of changes."
     yield _item("chain", "ok", reason, value=0, unit="partitions")
 
 
@@ -296,23 +298,21 @@ def _options(patient: Patient) -> Iterator[HealthItem]:
     if warnings:
         yield _item("options", "warning", f"{warnings[0]}.".replace("..", "."), value=len(warnings), unit="options")
         return
-    yield _item("options", "ok", "Lakebed knows every option that is set.", value=0, unit="options")
+    yield _item("options", "ok", "All options that are set are supported.", value=0, unit="options")
 
 
 def _orphans(patient: Patient) -> Iterator[HealthItem]:
     files = len(patient.contents.entries)
     if files > _LISTABLE_FILES or patient.snapshot_count > _LISTABLE_SNAPSHOTS:
         where = f"lakebed orphans {patient.opened.full_name} --dry-run"
-        yield _item("orphans", "unknown", f"Not looked for, as the table is large; see {where}.")
+        yield _item("orphans", "unknown", f"Not checked, because the table is large; run {where}.")
         return
     found = patient.opened.table.remove_orphan_files(dry_run=True)
     size = sum(max(file.size, 0) for file in found.files)
     if not found.files:
-        yield _item("orphans", "ok", "No file older than a day is left that nothing refers to.", value=0, unit="files")
+        yield _item("orphans", "ok", "No orphan files older than one day.", value=0, unit="files")
         return
-    reason = (
-        f"{count_text(found.count, 'file')} ({size_text(size)}) that nothing refers to; lakebed orphans removes them."
-    )
+    reason = f"{count_text(found.count, 'orphan file')} ({size_text(size)}) that nothing refers to; lakebed orphans deletes them."
     share: Verdict = "warning" if size > patient.contents.byte_count // 10 else "ok"
     yield _item("orphans", share, reason, value=found.count, unit="files")
 

@@ -1,25 +1,25 @@
-"""The chain of a chain table, out of its system table."""
+"""The partitions of a chain table, read from its system table ``$chain``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from lakebed.service.answers.contents import Slice
 from lakebed.service.models.contents import ChainLink, ChainView
+from lakebed.service.numbers.table_contents import Slice
 from lakebed.service.warehouses import OpenTable
 from lakebed.system_tables import SYSTEM_TABLES
 from lakebed.table_kinds import rules_of
 
 
 def chain_rows(opened: OpenTable) -> list[ChainLink] | None:
-    """Every partition of the chain; ``None`` for a table that has none."""
+    """Returns every partition of a chain table; ``None`` for other tables."""
     if rules_of(opened.store).chain_branches() is None:
         return None
     return [_link(row) for row in SYSTEM_TABLES["chain"](opened.store).to_pylist()]
 
 
 def chain_view(opened: OpenTable, cut: Slice, group: str | None) -> ChainView:
-    """A page of the chain, of one group or of all."""
+    """Returns a page of the partitions of a chain table, of one group or of all."""
     rules = rules_of(opened.store)
     names, rows = rules.chain_branches(), chain_rows(opened)
     columns = None if rows is None else rules.chain_columns()

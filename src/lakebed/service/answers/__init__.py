@@ -1,1 +1,0 @@
-"""What the service answers: the contents, history and health of tables, read from their metadata."""
