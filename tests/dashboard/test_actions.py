@@ -37,14 +37,14 @@ def place(stock: lakebed.Table, tmp_path: Path) -> Iterator[str]:
 
 
 def dry_run(page: Page) -> None:
-    page.get_by_role("button", name="Show what it would do").click()
+    page.get_by_role("button", name="Show the plan").click()
     expect(page.locator(".outcome .job")).to_contain_text("dry run")
     expect(page.locator(".outcome .job")).to_contain_text("succeeded")
 
 
 def test_a_compaction_is_shown_first_and_then_run(opened: Opened, place: str, stock: lakebed.Table) -> None:
     page = opened(MAINTENANCE, at=place)
-    expect(page.get_by_text("No jobs yet")).to_be_visible()
+    expect(page.get_by_text("No jobs", exact=True)).to_be_visible()
     page.get_by_label("Full").check()
     dry_run(page)
     assert stock.latest_snapshot().id == 4  # type: ignore[union-attr]
@@ -109,7 +109,7 @@ def test_rolling_back_and_compacting_manifests(opened: Opened, place: str, stock
 def test_what_cannot_be_done_is_told(opened: Opened, place: str) -> None:
     page = opened(f"{MAINTENANCE}?action=delete-tag", at=place, may_fail="40")
     page.get_by_label("Name").fill("nobody")
-    page.get_by_role("button", name="Show what it would do").click()
+    page.get_by_role("button", name="Show the plan").click()
     expect(page.locator(".outcome").get_by_role("alert")).to_contain_text("nobody")
     expect(page.get_by_role("button", name="Delete now")).to_have_count(0)
 

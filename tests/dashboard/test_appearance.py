@@ -106,8 +106,8 @@ def test_focus_is_seen_and_the_content_is_one_key_away(opened: Opened) -> None:
     page = opened("t/demo/shop/orders")
     settled(page)
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_in_viewport()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_in_viewport()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
     seen: list[str] = []

@@ -74,10 +74,10 @@ def test_no_file_of_the_dashboard_can_make_markup_or_names_another_host() -> Non
 def test_a_token_is_asked_for_kept_for_the_tab_and_given_up(opened: Opened, warehouse: Path) -> None:
     with running(Settings(warehouses={"demo": str(warehouse)}, token=TOKEN)) as client:
         page = opened(at=str(client.base_url), may_fail="401")
-        dialog = page.get_by_role("dialog", name="This service wants a token")
+        dialog = page.get_by_role("dialog", name="This service needs a token")
         dialog.get_by_label("Token").fill("not the right one, but long")
         dialog.get_by_role("button", name="Sign in").click()
-        expect(dialog).to_contain_text("The service refused that token.")
+        expect(dialog).to_contain_text("The service rejected this token.")
         dialog.get_by_label("Token").fill(TOKEN)
         page.keyboard.press("Enter")
         expect(page.locator(".long-body .long-row")).to_have_count(6)

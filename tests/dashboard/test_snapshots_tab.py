@@ -64,8 +64,8 @@ def test_filters_are_in_the_address_and_back_takes_them_off(opened: Opened) -> N
     page.go_back()
     expect(page.locator(".summary")).to_contain_text("of 400 loaded")
     page.get_by_role("button", name="Overwrite").click()
-    expect(page.get_by_text("No snapshot matches")).to_be_visible()
-    page.get_by_role("link", name="Clear the filters").click()
+    expect(page.get_by_text("No matching snapshots")).to_be_visible()
+    page.get_by_role("link", name="Clear filters").click()
     expect(page.locator(".summary")).to_contain_text(f"of {MANY:,} loaded")
 
 
@@ -117,7 +117,7 @@ def test_one_snapshot_has_an_address_of_its_own(opened: Opened) -> None:
     page = opened("t/demo/shop/orders/snapshots?snapshot=2")
     sheet = page.get_by_role("dialog", name="Snapshot 2")
     expect(sheet).to_contain_text("6 files added")
-    expect(sheet.get_by_role("region", name="Files that changed").locator("tbody tr")).to_have_count(6)
+    expect(sheet.get_by_role("region", name="Changed files").locator("tbody tr")).to_have_count(6)
     sheet.get_by_role("button", name="Close").click()
     expect(sheet).to_have_count(0)
     assert "snapshot=" not in page.url

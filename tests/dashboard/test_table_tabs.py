@@ -12,16 +12,16 @@ ORDERS = "t/demo/shop/orders"
 ROWS = ".long-body .long-row"
 TABS = ["Overview", "Snapshots", "Compactions", "Files & levels", "Partitions", "Branches & tags", "Diff", "Rows", "Options"]  # fmt: skip
 NOTHING = {
-    "snapshots": "No snapshots yet",
-    "compactions": "No compactions yet",
+    "snapshots": "No snapshots",
+    "compactions": "No compactions",
     "files": "No files",
     "branches": "No tags",
     "diff": "Nothing to compare",
     "rows": "No rows",
     "options": "No options are set",
     "chain": "This is not a chain table",
-    "maintenance": "This service only reads",
-    "nonsense": "There is no such tab",
+    "maintenance": "This service is read-only",
+    "nonsense": "Tab not found",
 }
 CHAIN = "**/tables/daily/chain?*"
 
@@ -35,7 +35,9 @@ def tab(page: Page, name: str) -> None:
 
 def test_tabs_are_walked_with_arrow_keys_and_back_with_the_back_button(opened: Opened) -> None:
     page = opened(ORDERS)
-    expect(page.get_by_role("tab")).to_have_text(TABS)  # no maintenance: the service only reads; no chain: it is none
+    expect(page.get_by_role("tab")).to_have_text(
+        TABS
+    )  # no maintenance: the service is read-only; no chain: it is not a chain table
     page.get_by_role("tab", name="Overview").focus()
     for name in TABS[1:]:
         page.keyboard.press("ArrowRight")
@@ -108,7 +110,7 @@ def test_files_of_an_older_snapshot(opened: Opened) -> None:
     page = opened(f"{ORDERS}/files?version=1")
     expect(page.locator(".notice")).to_contain_text("As of snapshot 1")
     expect(page.locator(ROWS)).to_have_count(6)
-    page.get_by_role("link", name="Show the latest").click()
+    page.get_by_role("link", name="Show the latest snapshot").click()
     expect(page.locator(ROWS)).not_to_have_count(6)
 
 
@@ -149,7 +151,7 @@ def test_branches_and_tags_are_a_graph_and_lists(opened: Opened) -> None:
     expect(graph.locator(".flag text")).to_have_text(["before-compaction", "v1"])
     expect(page.get_by_role("region", name="Branches").locator("tbody tr")).to_have_count(2)
     page.get_by_role("region", name="Tags").get_by_role("row", name="before-compaction").get_by_role(
-        "link", name="Diff to latest"
+        "link", name="Compare with latest"
     ).click()
     tab(page, "Diff")
     expect(page.get_by_label("From")).to_have_value("before-compaction")
@@ -158,17 +160,17 @@ def test_branches_and_tags_are_a_graph_and_lists(opened: Opened) -> None:
 
 def test_diff_shows_schema_files_and_rows_both_ways(opened: Opened) -> None:
     page = opened("t/demo/shop/events/diff?before=2&after=3")
-    expect(page.get_by_text("The schema is the same.")).to_be_visible()
+    expect(page.get_by_text("The schemas are equal.")).to_be_visible()
     expect(page.get_by_text("Added: 1 file")).to_be_visible()
-    expect(page.get_by_role("region", name="Rows that came")).to_contain_text("event 2")
-    page.get_by_role("button", name="Swap the two").click()
-    expect(page.get_by_role("region", name="Rows that went")).to_contain_text("event 2")
+    expect(page.get_by_role("region", name="Added rows")).to_contain_text("event 2")
+    page.get_by_role("button", name="Swap").click()
+    expect(page.get_by_role("region", name="Removed rows")).to_contain_text("event 2")
     expect(page.get_by_label("From")).to_have_value("3")
     page.get_by_label("From").fill("1")
     page.get_by_label("From").press("Enter")
-    expect(page.get_by_role("region", name="Rows that came").locator("tbody tr")).to_have_count(1)
+    expect(page.get_by_role("region", name="Added rows").locator("tbody tr")).to_have_count(1)
     page.go_back()
-    expect(page.get_by_role("region", name="Rows that went")).to_be_visible()
+    expect(page.get_by_role("region", name="Removed rows")).to_be_visible()
 
 
 def test_a_diff_with_what_is_not_there_is_told(opened: Opened) -> None:
@@ -202,7 +204,7 @@ def test_options_with_their_meaning(opened: Opened) -> None:
     rows = page.get_by_role("region", name="Options").locator("tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("Number of buckets")
-    page.get_by_label("Also those that are not set").check()
+    page.get_by_label("Show options that are not set").check()
     expect(rows.nth(50)).to_be_attached()
     page.get_by_label("Search").fill("snapshot.num-retained.max")
     expect(rows).to_have_count(1)
@@ -214,7 +216,7 @@ def test_an_empty_table_says_so_in_every_tab(opened: Opened) -> None:
     expect(page.get_by_role("tab")).not_to_have_count(0)
     for where, words in NOTHING.items():
         page.evaluate("where => { location.hash = `#/t/demo/shop/empty/${where}` }", where)
-        expect(page.get_by_text(words)).to_be_visible()
+        expect(page.get_by_text(words, exact=True)).to_be_visible()
 
 
 def test_a_chain_is_a_calendar_of_each_group(opened: Opened) -> None:

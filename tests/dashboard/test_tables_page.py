@@ -20,7 +20,7 @@ def test_every_table_is_listed_with_its_health(opened: Opened) -> None:
     rows = page.locator(".long-body .long-row")
     expect(rows).to_have_count(6)
     expect(rows.filter(has_text="shop.orders")).to_contain_text("primary key")
-    expect(rows.filter(has_text="shop.events")).to_contain_text("Needs care")
+    expect(rows.filter(has_text="shop.events")).to_contain_text("Warning")
     expect(rows.filter(has_text="lab.daily")).to_contain_text("chain")
     expect(page).to_have_title("Tables · Lakebed")
 
@@ -35,7 +35,7 @@ def test_search_and_database_narrow_the_list_and_stay_in_the_address(opened: Ope
     expect(page.get_by_label("Search")).to_have_value("ORD")
     expect(rows).to_have_count(1)
     page.get_by_label("Search").fill("no such table")
-    expect(page.get_by_text("No table matches")).to_be_visible()
+    expect(page.get_by_text("No matching tables")).to_be_visible()
     page.get_by_label("Search").fill("")
     page.get_by_label("Database").select_option("lab")
     expect(rows).to_have_count(3)
@@ -109,7 +109,7 @@ def test_an_empty_warehouse_says_so(opened: Opened, tmp_path: Path) -> None:
     lakebed.connect(tmp_path / "nothing").create_database("db")
     with running(Settings(warehouses={"demo": str(tmp_path / "nothing")})) as client:
         page = opened(at=str(client.base_url))
-        expect(page.get_by_text("No tables yet")).to_be_visible()
+        expect(page.get_by_text("No tables", exact=True)).to_be_visible()
 
 
 def test_several_warehouses_are_chosen_among(opened: Opened, warehouse: Path, tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_several_warehouses_are_chosen_among(opened: Opened, warehouse: Path, tm
         page.get_by_label("Warehouse").select_option("other")
         expect(page.locator(".long-body .long-row")).to_have_count(1)
         page.get_by_role("link", name="db.single").click()
-        expect(page.get_by_role("navigation", name="Where this is")).to_contain_text("other")
+        expect(page.get_by_role("navigation", name="Breadcrumb")).to_contain_text("other")
 
 
 @pytest.mark.parametrize("route", ["t/demo/shop/nothing", "t/demo/nowhere/orders", "t/elsewhere/shop/orders"])
@@ -145,6 +145,6 @@ def test_a_name_of_dots_asks_for_nothing_else(opened: Opened, name: str) -> None
 
 def test_an_unknown_address_leads_back(opened: Opened) -> None:
     page = opened("what/is/this")
-    expect(page.get_by_text("There is no such page")).to_be_visible()
+    expect(page.get_by_text("Page not found")).to_be_visible()
     page.get_by_role("link", name="All tables").click()
     expect(page.get_by_role("heading", name="Tables")).to_be_visible()

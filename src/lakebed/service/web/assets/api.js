@@ -1,4 +1,4 @@
-// Calls to the service. Every failure is an ApiError with one sentence; a missing token asks the reader for one.
+// Calls to the service. Every failure is an ApiError with one sentence. If a token is missing, the reader is asked for it.
 
 const KEY = "lakebed.token";
 const BASE = new URL("/api/v1/", location.origin);
@@ -13,7 +13,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Who to ask when the service wants a token: an async function that gives one, or null. */
+/** Sets the async function that asks for a token; it returns the token, or null. */
 export function onTokenWanted(ask) {
   askForToken = ask;
 }
@@ -25,7 +25,7 @@ export function setToken(value) {
   else sessionStorage.removeItem(KEY);
 }
 
-/** The answer to a GET: parts of the path as a list, parameters without those that are empty. */
+/** Sends a GET request. The path is a list of its parts; empty parameters are omitted. */
 export function get(parts, params = {}, { signal } = {}) {
   return call("GET", address(parts, params), undefined, signal);
 }
@@ -34,7 +34,7 @@ export function post(parts, body = {}, params = {}) {
   return call("POST", address(parts, params), body);
 }
 
-/** The path of a table, to which the names of its endpoints are added. */
+/** The path of a table and of its endpoints. */
 export const tablePath = (name, ...rest) => [
   "warehouses",
   name.warehouse,
@@ -45,7 +45,7 @@ export const tablePath = (name, ...rest) => [
   ...rest,
 ];
 
-/** Whether an error only says that the view went away before the answer came. */
+/** Whether the request was aborted because its view was closed. */
 export const isAbort = (error) => error instanceof DOMException && error.name === "AbortError";
 
 function token() {
@@ -60,10 +60,10 @@ function address(parts, params) {
   return url;
 }
 
-// A segment of dots would be tidied away by the browser, and another table be asked for than the one named.
+// Browsers remove segments of dots from a path, so the request would be for another table.
 function segment(part) {
   const text = String(part);
-  if (text === "" || text === "." || text === "..") throw new ApiError(`There is nothing of the name '${text}'.`, 404);
+  if (text === "" || text === "." || text === "..") throw new ApiError(`There is no table with the name '${text}'.`, 404);
   return encodeURIComponent(text);
 }
 
@@ -94,7 +94,7 @@ async function request(method, url, body, signal, bearer) {
     });
   } catch (error) {
     if (isAbort(error)) throw error;
-    throw new ApiError("The service cannot be reached. It may have been stopped, or the connection is gone.", 0);
+    throw new ApiError("The service cannot be reached. It may have been stopped, or the connection was lost.", 0);
   }
 }
 

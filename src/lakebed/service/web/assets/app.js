@@ -1,4 +1,4 @@
-// The start: the header, and the page that the address names.
+// The entry point: draws the header and the page of the current address.
 
 import { get, hasToken, onTokenWanted, setToken } from "./api.js";
 import { fill, h, s } from "./dom.js";
@@ -12,14 +12,14 @@ import * as theme from "./theme.js";
 
 const top = document.getElementById("top");
 const main = document.getElementById("main");
-let page = null; // what is shown: {key, update(route), stop()}
+let page = null; // the current page: {key, update(route), stop()}
 let service = null;
 
 theme.apply();
 onTokenWanted(askForToken);
 addEventListener("hashchange", follow);
 document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault(); // its fragment would be taken for a route
+  event.preventDefault(); // its fragment is not a route
   main.focus();
 });
 start();
@@ -61,8 +61,8 @@ function open(route) {
   fill(
     main,
     empty(
-      "There is no such page",
-      "The address names nothing that this dashboard shows.",
+      "Page not found",
+      "The dashboard has no page at this address.",
       h("a.button", { href: tablesLink() }, "All tables"),
     ),
   );
@@ -99,7 +99,7 @@ function label(button, name) {
     h("span.wide-only", ` ${name[0].toUpperCase()}${name.slice(1)}`),
   );
   button.setAttribute("aria-label", `Colours: ${name}`);
-  button.title = `Colours: ${name}. Click for the next of auto, light and dark.`;
+  button.title = `Colours: ${name}. Click to switch between auto, light and dark.`;
 }
 
 function mark() {

@@ -1,8 +1,8 @@
-// Elements from plain values. Text only ever becomes a text node, so nothing that a table says can become markup.
+// Creates elements from plain values. Text always becomes a text node, so text from tables is never interpreted as markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An HTML element: `h("button.primary", {onclick, "aria-label": "…"}, "Run")`. Children that are null or false are left out. */
+/** An HTML element: `h("button.primary", {onclick, "aria-label": "…"}, "Run")`. Children that are null or false are skipped. */
 export function h(spec, props, ...children) {
   return build((tag) => document.createElement(tag), spec, props, children);
 }
@@ -12,7 +12,7 @@ export function s(spec, props, ...children) {
   return build((tag) => document.createElementNS(SVG, tag), spec, props, children);
 }
 
-/** Puts these children in the place of those that are there. */
+/** Replaces all children. */
 export function fill(element, ...children) {
   element.replaceChildren(...flat(children));
   return element;

@@ -1,4 +1,4 @@
-// Numbers, sizes and times for people; the exact value goes into the title of the element.
+// Numbers, sizes and times for people; the exact value is the title of the element.
 
 import { h } from "./dom.js";
 
@@ -55,7 +55,7 @@ export function ago(millis, now = Date.now()) {
 
 const two = (value) => String(value).padStart(2, "0");
 
-/** A moment in the reader's own time zone: 2026-11-16 01:02:03. */
+/** A time in the local time zone: 2026-11-16 01:02:03. */
 export function moment(millis) {
   if (!known(millis)) return DASH;
   const at = new Date(millis);
@@ -74,7 +74,7 @@ export const bytes = (value) => h("span.num", { title: known(value) ? `${whole(v
 /** How long something took, with the exact milliseconds on hover. */
 export const took = (value) => h("span.num", { title: known(value) ? `${whole(value)} ms` : null }, duration(value));
 
-/** When something happened: in words, with the exact moment on hover. */
+/** A time as text such as "3 hours ago", with the exact time as the title. */
 export const since = (millis) =>
   known(millis)
     ? h(
@@ -84,7 +84,7 @@ export const since = (millis) =>
       )
     : h("span", DASH);
 
-/** When something happened: the moment itself, with UTC on hover. */
+/** A time, with UTC as the title. */
 export const at = (millis) =>
   known(millis)
     ? h(
@@ -94,7 +94,7 @@ export const at = (millis) =>
       )
     : h("span", DASH);
 
-/** A partition as text: `dt=2026-11-16, region=eu`; tables without partitions have one without a name. */
+/** A partition as text: `dt=2026-11-16, region=eu`; empty for tables without partitions. */
 export function partitionText(partition) {
   if (!known(partition) || partition === "") return "whole table";
   if (typeof partition === "string") return partition;
@@ -104,11 +104,16 @@ export function partitionText(partition) {
     : "whole table";
 }
 
-/** The name of a file with its middle left out: files of one write differ at the end. The whole name is on hover. */
+/** The name of a file, shortened in the middle, because files of one write differ at the end. The title is the whole path. */
 export function fileName(path) {
   const name = path.slice(path.lastIndexOf("/") + 1);
   return h("code", { title: path }, name.length > 36 ? `${name.slice(0, 14)}…${name.slice(-18)}` : name);
 }
 
-/** `1 file`, `2 files`. */
-export const plural = (amount, noun) => `${short(amount)} ${noun}${amount === 1 ? "" : "s"}`;
+/** `1 file`, `2 files`, `2 branches`. */
+export const plural = (amount, noun) => `${short(amount)} ${nouns(amount, noun)}`;
+
+/** The same with every digit: `12,345 files`. */
+export const exactly = (amount, noun) => `${whole(amount)} ${nouns(amount, noun)}`;
+
+const nouns = (amount, noun) => (amount === 1 ? noun : noun.endsWith("ch") ? `${noun}es` : `${noun}s`);

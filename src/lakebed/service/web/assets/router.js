@@ -1,5 +1,5 @@
-// Where the reader is, kept in the fragment of the address: `#/t/<warehouse>/<database>/<table>/<tab>?kind=COMPACT`.
-// A fragment needs nothing from the server, and names may hold any character without a path being tidied up on the way.
+// The current page is in the fragment of the address: `#/t/<warehouse>/<database>/<table>/<tab>?kind=COMPACT`.
+// A fragment is not sent to the server, and browsers do not normalise it, so names may contain any character.
 
 /** The route of the current address. */
 export function current() {
@@ -24,7 +24,7 @@ export function tableLink(name, tab = "overview", params = {}) {
 /** The address of the list of tables. */
 export const tablesLink = (params = {}) => `#/${queryOf(params)}`;
 
-/** Goes to an address: as a step that the back button takes back, or in place of the current one. */
+/** Goes to an address; with `replace` without a new entry in the history of the browser. */
 export function go(link, { replace = false } = {}) {
   if (replace) {
     history.replaceState(null, "", link);
@@ -33,7 +33,7 @@ export function go(link, { replace = false } = {}) {
   }
 }
 
-/** Changes some parameters of the current address without a step, for filters that the view has already followed. */
+/** Changes parameters of the current address without a new history entry, for filters that the view already shows. */
 export function note(changes) {
   const route = current();
   const params = clean({ ...route.params, ...changes });

@@ -1,4 +1,4 @@
-// Light or dark: as the system prefers, or as the reader chose with the switch (kept for later visits).
+// Light or dark colours: as the system prefers, or as the reader chose; the choice is stored in the browser.
 
 const KEY = "lakebed.theme";
 const NEXT = { auto: "light", light: "dark", dark: "auto" };
@@ -17,7 +17,7 @@ export function apply(theme = chosen()) {
   else document.documentElement.dataset.theme = theme;
 }
 
-/** Takes the next of auto, light, dark and gives its name. */
+/** Switches to the next of auto, light and dark; returns its name. */
 export function turn() {
   const theme = NEXT[chosen()];
   try {

@@ -1,4 +1,4 @@
-// All jobs that the service remembers.
+// All jobs of the service.
 
 import { fill, h } from "../dom.js";
 import { jobList } from "../parts/job_list.js";
@@ -9,7 +9,7 @@ export function showJobs(main, service) {
   const life = new AbortController();
   const content = service.allow_actions
     ? jobList({}, life.signal).element
-    : empty("This service only reads", "It was started without --allow-actions, so it has no jobs.");
+    : empty("This service is read-only", "It was started without --allow-actions, so there are no jobs.");
   fill(main, h("div.page-head", h("h1", "Jobs")), content);
   return { update: () => {}, stop: () => life.abort() };
 }

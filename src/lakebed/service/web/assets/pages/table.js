@@ -76,7 +76,7 @@ class TablePage {
     this.sheet.follow(this.route.params.snapshot);
   }
 
-  /** Asks the service about this table, on this branch. */
+  /** Sends a request about this table, on this branch. */
   ask(parts, params = {}, signal = this.life.signal) {
     return get(tablePath(this.name, ...parts), { branch: this.branch, ...params }, { signal });
   }
@@ -94,7 +94,7 @@ class TablePage {
     this.sheet.follow(route.params.snapshot);
   }
 
-  /** Asks for the table again, after something was done to it. */
+  /** Loads the table again after an action. */
   async refresh() {
     this.info = await this.ask([]);
     this.#drawHead();
@@ -115,7 +115,7 @@ class TablePage {
     this.panel.setAttribute("aria-labelledby", tab ? `tab-${tab.id}` : "");
     document.title = `${tab?.label ?? "?"} · ${this.name.table} · Lakebed`;
     if (tab) tab.show(this.panel, this, this.panelLife.signal);
-    else fill(this.panel, empty("There is no such tab", `A table has nothing called '${this.route.tab}'.`));
+    else fill(this.panel, empty("Tab not found", `A table has no tab '${this.route.tab}'.`));
     if (focused && document.activeElement?.id !== focused)
       document.getElementById(focused)?.focus({ preventScroll: true });
   }
@@ -124,7 +124,7 @@ class TablePage {
     const { warehouse, database } = this.name;
     return h(
       "nav.crumbs",
-      { "aria-label": "Where this is" },
+      { "aria-label": "Breadcrumb" },
       h("a", { href: tablesLink({ warehouse }) }, warehouse),
       h("span", { "aria-hidden": "true" }, "/"),
       h("a", { href: tablesLink({ warehouse, database }) }, database),

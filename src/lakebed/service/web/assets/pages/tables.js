@@ -9,7 +9,7 @@ import { empty, settle } from "../parts/states.js";
 import { tableKind, verdict } from "../parts/words.js";
 import { note, tableLink } from "../router.js";
 
-const PAGE = 30; // each table's health is looked at by the service, so pages are small
+const PAGE = 30; // the service checks the health of each table, so pages are small
 
 export function showTables(main, route) {
   document.title = "Tables · Lakebed";
@@ -27,7 +27,7 @@ export function showTables(main, route) {
     show: ({ items }) =>
       items.length
         ? lists(items, asked, stop.signal)
-        : empty("No warehouse", "The service was started without a warehouse."),
+        : empty("No warehouses", "The service was started without a warehouse."),
   });
   return { update: () => {}, stop: () => stop.abort() };
 }
@@ -101,7 +101,7 @@ async function databaseChoice(place, asked, restart, signal) {
     const { items } = await get(["warehouses", asked.warehouse, "databases"], {}, { signal });
     draw(items.map((one) => one.name));
   } catch {
-    // the list of tables says what is wrong
+    // the list of tables shows the error
   }
 }
 
@@ -109,6 +109,7 @@ function tableList(asked, signal) {
   const { warehouse, database, search } = asked;
   return new LongList({
     label: "Tables",
+    noun: "table",
     class: "list-tables",
     load: byOffset((offset) =>
       get(["warehouses", warehouse, "tables"], { database, search, limit: PAGE, offset }, { signal }),
@@ -125,8 +126,8 @@ function tableList(asked, signal) {
     ],
     none: () =>
       search || database
-        ? empty("No table matches", "Try a shorter text, or another database.")
-        : empty("No tables yet", "Tables appear here as soon as something creates them in this warehouse."),
+        ? empty("No matching tables", "Try a shorter search text or another database.")
+        : empty("No tables", "This warehouse has no tables yet."),
   });
 }
 

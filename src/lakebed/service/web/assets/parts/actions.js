@@ -1,4 +1,4 @@
-// The actions that the service offers: what each does and what it asks for; fields are named as the arguments are.
+// The actions of the service with their descriptions and fields; a field has the name of its argument.
 
 import { h } from "../dom.js";
 import { check, field } from "./fields.js";
@@ -18,9 +18,9 @@ export const ACTIONS = [
     id: "compact",
     title: "Compact files",
     verb: "Compact",
-    about: "Merges the files of buckets, so that reads open fewer of them. Readers and writers go on meanwhile.",
+    about: "Merges the files of buckets, so that reads open fewer files. Readers and writers are not blocked.",
     fields: (info) => [
-      h("div", check("Full: merge everything, also what is in good shape", { name: "full", id: "arg-full" })),
+      h("div", check("Full: merge all files, not only small ones", { name: "full", id: "arg-full" })),
       info.partition_keys.length
         ? text("Only where", "where", `A condition on ${info.partition_keys.join(", ")}.`)
         : null,
@@ -30,7 +30,7 @@ export const ACTIONS = [
     id: "compact-manifests",
     title: "Compact manifests",
     verb: "Compact",
-    about: "Writes the list of files anew, without entries that cancel each other. No data file is touched.",
+    about: "Rewrites the manifests without entries of deleted files. Data files do not change.",
     fields: () => null,
   },
   {
@@ -39,23 +39,23 @@ export const ACTIONS = [
     verb: "Expire",
     isDestructive: true,
     about:
-      "Removes old snapshots and the files that only they need. Tags keep theirs. What has expired cannot be read any more.",
+      "Deletes old snapshots and the files that only they need. Tags keep theirs. An expired snapshot cannot be read any more.",
     fields: () => [
-      number("Keep at most", "retain_max", "Snapshots; as the table's options say if empty."),
-      number("Keep at least", "retain_min", "Snapshots."),
-      text("Older than", "older_than", "A moment, or a time ago such as 3 d."),
-      number("Remove at most", "max_deletes", "Snapshots in one run."),
+      number("Keep at most", "retain_max", "Number of snapshots. Empty: as the options of the table say."),
+      number("Keep at least", "retain_min", "Number of snapshots."),
+      text("Older than", "older_than", "A time, or a duration ago such as 3 d."),
+      number("Delete at most", "max_deletes", "Number of snapshots in one run."),
     ],
   },
   {
     id: "create-tag",
     title: "Create a tag",
     verb: "Create",
-    about: "Gives a snapshot a name, and keeps it from expiring.",
+    about: "Gives a snapshot a name. The tagged state stays readable when the snapshot expires.",
     fields: (info) => [
       text("Name", "name", null, { required: true }),
-      number("Snapshot", "snapshot", `The latest (${info.latest_snapshot?.id ?? "none yet"}) if empty.`),
-      text("Keep for", "time_retained", "Such as 30 d; for ever if empty."),
+      number("Snapshot", "snapshot", `Empty: the latest (${info.latest_snapshot?.id ?? "none"}).`),
+      text("Keep for", "time_retained", "A duration such as 30 d. Empty: for ever."),
     ],
   },
   {
@@ -63,17 +63,17 @@ export const ACTIONS = [
     title: "Delete a tag",
     verb: "Delete",
     isDestructive: true,
-    about: "Takes a name away, and the files that only its snapshot needs.",
+    about: "Deletes a tag and the files that only it needs.",
     fields: (info) => [text("Name", "name", null, { required: true, list: "known-tag" }), known("tag", info.tags)],
   },
   {
     id: "create-branch",
     title: "Create a branch",
     verb: "Create",
-    about: "A branch is written on its own and shares files with what it came from.",
+    about: "A branch has its own snapshots and shares files with the snapshot that it was created from.",
     fields: (info) => [
       text("Name", "name", null, { required: true }),
-      text("From tag", "tag", "Empty with the schema only, or from a tag or a snapshot.", { list: "known-tag" }),
+      text("From tag", "tag", "Without a tag or a snapshot, the branch has no rows.", { list: "known-tag" }),
       number("From snapshot", "snapshot", null),
       known("tag", info.tags),
     ],
@@ -83,7 +83,7 @@ export const ACTIONS = [
     title: "Delete a branch",
     verb: "Delete",
     isDestructive: true,
-    about: "Removes a branch with all its snapshots.",
+    about: "Deletes a branch with all its snapshots.",
     fields: (info) => [
       text("Name", "name", null, { required: true, list: "known-branch" }),
       known("branch", info.branches),
@@ -94,7 +94,7 @@ export const ACTIONS = [
     title: "Roll back",
     verb: "Roll back",
     isDestructive: true,
-    about: "Makes an earlier snapshot or tag the latest again; everything after it is removed.",
+    about: "Makes an earlier snapshot or tag the latest. Deletes all later snapshots and tags.",
     fields: (info) => [
       number("To snapshot", "snapshot", null),
       text("Or to tag", "tag", null, { list: "known-tag" }),

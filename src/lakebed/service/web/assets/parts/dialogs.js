@@ -1,10 +1,10 @@
-// Dialogs: the browser's own, so that Escape closes them, focus stays inside and goes back to where it was.
+// Dialogs, as native elements: Escape closes them, and the browser manages the focus.
 
 import { h } from "../dom.js";
 
 let number = 0;
 
-/** Opens a dialog; `kind` is `sheet` (from the side) or `box`. Gives the element; `closed` is called once it is gone. */
+/** Opens a dialog; `kind` is `sheet` (from the side) or `box`. Returns the element; `closed` is called after it was closed. */
 export function open({ title, kind = "box", body, closed }) {
   const id = `dialog-${(number += 1)}`;
   const dialog = h(
@@ -29,7 +29,7 @@ export function open({ title, kind = "box", body, closed }) {
   return dialog;
 }
 
-/** Asks for the token; null if the reader will not give one. */
+/** Asks for the token; returns null if the dialog is closed without one. */
 export function askForToken(wasRefused) {
   return new Promise((resolve) => {
     let given = null;
@@ -50,16 +50,16 @@ export function askForToken(wasRefused) {
           dialog.close();
         },
       },
-      wasRefused ? h("p.warning", { role: "alert" }, "The service refused that token.") : null,
+      wasRefused ? h("p.warning", { role: "alert" }, "The service rejected this token.") : null,
       h("label", { for: "token" }, "Token"),
       field,
       h(
         "p.hint",
         { id: "token-hint" },
-        "The one that the service was started with. It is kept until this browser tab is closed.",
+        "The token that the service was started with. It is kept until this browser tab is closed.",
       ),
       h("div.buttons", h("button.primary", { type: "submit" }, "Sign in")),
     );
-    const dialog = open({ title: "This service wants a token", body: form, closed: () => resolve(given) });
+    const dialog = open({ title: "This service needs a token", body: form, closed: () => resolve(given) });
   });
 }

@@ -1,4 +1,4 @@
-// Jobs: one as a card with its progress, and a list that looks again while something runs.
+// Jobs: a card with the progress of one job, and a list that refreshes while jobs run.
 
 import { get, isAbort, post } from "../api.js";
 import { fill, h } from "../dom.js";
@@ -11,7 +11,7 @@ const SLOW = 2000;
 
 const isOver = (job) => !["queued", "running"].includes(job.state);
 
-/** Follows a job until it is over; `show` is called with each state. */
+/** Polls a job until it ends; `show` is called with each state. */
 export async function watch(job, signal, show) {
   show(job);
   for (let wait = QUICK; !isOver(job) && !signal.aborted; wait = Math.min(SLOW, wait * 1.3)) {
@@ -21,14 +21,14 @@ export async function watch(job, signal, show) {
     } catch (error) {
       if (isAbort(error)) return job;
       if (error.status === 404) throw error;
-      continue; // a service that is restarted comes back, or the list says that it does not
+      continue; // the service may be restarting; if it does not come back, the list shows the error
     }
     if (!signal.aborted) show(job);
   }
   return job;
 }
 
-/** A job: what it is, how far it got, what came of it. */
+/** A job with its state, progress and result. */
 export function jobCard(job, { withTable = false, cancelled } = {}) {
   const name = { warehouse: job.warehouse, database: job.database, table: job.table };
   return h(
@@ -88,7 +88,7 @@ export function jobList(of, signal) {
       element,
       items.length
         ? items.map((job) => jobCard(job, { withTable: !of.table, cancelled: reload }))
-        : empty("No jobs yet", "What is run here or over the REST interface is listed here."),
+        : empty("No jobs", "Jobs that are started here or over the REST interface are listed here."),
     );
   signal.addEventListener("abort", () => clearTimeout(timer));
   reload();

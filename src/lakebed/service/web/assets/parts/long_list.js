@@ -1,18 +1,19 @@
-// A list of any length: pages come by cursor, the next one is fetched before it is needed, and only the rows in sight are
-// elements. Pages far away give up their rows and are fetched again by their cursor, so memory stays flat as well.
+// A list of any length: pages are loaded by cursor, the next one before it is needed, and only visible rows are elements. Pages
+// far away drop their rows and are loaded again by their cursor, so memory use is constant.
 
 import { isAbort } from "../api.js";
 import { fill, h } from "../dom.js";
+import { exactly } from "../format.js";
 import { failure } from "./states.js";
 
 const MARGIN = 8; // rows kept beyond the edges of the screen
 const KEPT_PAGES = 20;
-const MOST_ROWS = 200_000; // browsers lay out no more than some ten million pixels exactly
+const MOST_ROWS = 200_000; // browsers lay out at most some ten million pixels exactly
 
 /**
  * options: load(cursor) -> {rows, next, total}; columns: [{label, cell(row), class}], the first of which carries the link;
- * link(row) -> the address that a row opens, or null; label; class; onPage(page, list) after each new page; none() -> what to
- * show if there is nothing; further(row) -> how to go on behind MOST_ROWS.
+ * link(row) -> the address that a row opens, or null; label; noun of a row; class; onPage(page, list) after each new page;
+ * none() -> what an empty list shows; further(row) -> how to continue after MOST_ROWS.
  */
 export class LongList {
   constructor(options) {
@@ -55,13 +56,13 @@ export class LongList {
     removeEventListener("resize", this.redraw);
   }
 
-  /** Brings a row into sight. */
+  /** Scrolls to a row. */
   show(index) {
     const top = this.body.getBoundingClientRect().top + scrollY + index * this.height;
     scrollTo({ top: top - innerHeight / 3 });
   }
 
-  /** All rows that are held right now. */
+  /** All rows that are in memory. */
   rows() {
     return this.pages.flatMap((page) => page.rows ?? []);
   }
@@ -172,7 +173,7 @@ export class LongList {
       this.next = page.next ?? null;
       this.ahead = this.next === null || this.count >= MOST_ROWS ? null : this.#prefetch(this.next);
       this.element.setAttribute("aria-rowcount", String((page.total ?? (this.next === null ? this.count : -2)) + 1));
-      this.#ended(page);
+      this.#ended();
       this.options.onPage?.(page, this);
     } catch (error) {
       if (isAbort(error) || this.stopped) return;
@@ -210,7 +211,7 @@ export class LongList {
     fill(this.foot, failure(error, retry));
   }
 
-  #ended(page) {
+  #ended() {
     if (!this.count && this.next === null) {
       this.element.classList.add("is-empty");
       fill(this.foot, this.options.none());
@@ -220,7 +221,7 @@ export class LongList {
         this.foot,
         h(
           "p.hint",
-          `${this.count.toLocaleString("en-US")} rows are listed here. `,
+          `The list ends after ${exactly(this.count, this.options.noun)}. `,
           this.options.further?.(rows.at(-1)),
         ),
       );
@@ -231,7 +232,7 @@ export class LongList {
         this.foot,
         h(
           "p.hint.end",
-          `That is all${page.total === null || page.total === undefined ? "" : `: ${page.total.toLocaleString("en-US")}`}.`,
+          exactly(this.count, this.options.noun),
         ),
       );
     }

@@ -26,8 +26,7 @@ export function referenceGraph(branches, tags, shown, place) {
   const lanes = new Map(known.map((branch, place) => [branch.name, space + 12 + place * LANE]));
   const height = space + 16 + known.length * LANE - LANE / 2;
   const label =
-    `${plural(known.length, "branch")}`.replace("branchs", "branches") +
-    ` and ${plural(tags.length, "tag")} from snapshot ${first} to ${last}`;
+    `${plural(known.length, "branch")} and ${plural(tags.length, "tag")} ` + `from snapshot ${first} to ${last}`;
   return s(
     "svg.graph",
     { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },

@@ -1,4 +1,4 @@
-// One snapshot, beside the page: what it is, and which files it added and took away. The address names it (`?snapshot=7`).
+// A sheet beside the page with one snapshot: its facts, and the files that it added and deleted. The address names it (`?snapshot=7`).
 
 import { fill, h } from "../dom.js";
 import { at, bytes, count, fileName, partitionText, plural, whole } from "../format.js";
@@ -16,7 +16,7 @@ export class SnapshotSheet {
     this.shown = null;
   }
 
-  /** Shows the snapshot that the address names, or none. */
+  /** Shows the snapshot that the address names; closes the sheet if there is none. */
   follow(id) {
     if (id === this.shown) return;
     this.drop();
@@ -38,7 +38,7 @@ export class SnapshotSheet {
   }
 
   #closed(id) {
-    if (this.shown !== id) return; // the address has moved on already
+    if (this.shown !== id) return; // the address has changed already
     this.dialog = this.shown = null;
     const { tab, params } = current();
     const { snapshot, ...rest } = params;
@@ -66,8 +66,8 @@ export class SnapshotSheet {
       ),
       facts([
         ["Rows", [count(snapshot.total_record_count), ` (${signed(snapshot.delta_record_count)})`]],
-        ["Files", `${plural(changes.files_added, "file")} added, ${plural(changes.files_deleted, "file")} removed`],
-        ["Bytes", [bytes(changes.bytes_added), " added, ", bytes(changes.bytes_deleted), " removed"]],
+        ["Files", `${plural(changes.files_added, "file")} added, ${plural(changes.files_deleted, "file")} deleted`],
+        ["Bytes", [bytes(changes.bytes_added), " added, ", bytes(changes.bytes_deleted), " deleted"]],
         ["Operation", snapshot.operation],
         ["Schema", snapshot.schema_id],
         ["Commit user", h("code", snapshot.commit_user)],
@@ -91,19 +91,19 @@ export class SnapshotSheet {
   }
 
   #files(id, first) {
-    if (!first.total) return h("p.hint", "It changed no data files.");
+    if (!first.total) return h("p.hint", "This snapshot changed no data files.");
     const holder = h("div");
     let held = first.items;
     const draw = (next) =>
       fill(
         holder,
-        grid(FILE_COLUMNS, held, { label: "Files that changed" }),
+        grid(FILE_COLUMNS, held, { label: "Changed files" }),
         next === null
           ? null
           : h(
               "button",
               { type: "button", onclick: (event) => more(event.target, next) },
-              `Show more of ${whole(first.total)}`,
+              `Show more of ${whole(first.total)} files`,
             ),
       );
     const more = async (button, offset) => {
@@ -163,7 +163,7 @@ function groups(changes) {
       { label: "Changes by partition and bucket" },
     ),
     shown.length < changes.group_count
-      ? h("p.hint", `The first ${shown.length} of ${whole(changes.group_count)}.`)
+      ? h("p.hint", `The first ${shown.length} of ${whole(changes.group_count)} groups.`)
       : null,
   ];
 }

@@ -1,9 +1,9 @@
-// What stands in a view before, instead of or after its content: skeletons, nothing to show, something went wrong.
+// The states of a view without content: loading, empty, and failed.
 
 import { isAbort } from "../api.js";
 import { fill, h } from "../dom.js";
 
-/** Grey lines in the shape of what is coming, so that nothing jumps when it comes. */
+/** Grey lines in the shape of the content, so that the layout does not jump when it arrives. */
 export function skeleton(lines = 6, kind = "line") {
   return h(
     "div.skeleton",
@@ -20,13 +20,13 @@ export function failure(error, retry) {
   return h(
     "div.failure",
     { role: "alert" },
-    h("p.failure-title", error.status === 404 ? "Not found" : "This could not be loaded"),
+    h("p.failure-title", error.status === 404 ? "Not found" : "Loading failed"),
     h("p", error.message),
     retry ? h("button", { type: "button", onclick: retry }, "Try again") : null,
   );
 }
 
-/** Shows a skeleton, then what `show` makes of what `load` gives; on failure a sentence and a button that tries again. */
+/** Shows a skeleton, then `show` of the result of `load`; after a failure, the error and a button to retry. */
 export async function settle(place, { load, show, waiting = skeleton(), signal }) {
   fill(place, waiting);
   place.setAttribute("aria-busy", "true");

@@ -1,4 +1,4 @@
-// Tabs as the ARIA practices have them: one stop in the tab order, arrow keys move, Home and End jump. Each is a link.
+// Tabs as in the ARIA practices: one stop in the tab order, arrow keys move, Home and End jump. Each tab is a link.
 
 import { h } from "../dom.js";
 
@@ -25,7 +25,7 @@ export function tabBar(tabs, active) {
   return bar;
 }
 
-/** Marks another tab as the active one, and brings it into sight where the bar is wider than the screen. */
+/** Marks the active tab, and scrolls to it where the bar is wider than the screen. */
 export function mark(bar, active, links = {}) {
   for (const tab of bar.children) {
     const id = tab.id.slice("tab-".length);

@@ -1,4 +1,4 @@
-// When the snapshots came: how many of which kind in equal slices of time, of those that are loaded.
+// The times of snapshots: how many of each kind in equal slices of time, of those that are loaded.
 
 import { fill, h, s } from "../dom.js";
 import { moment, plural, whole } from "../format.js";
@@ -8,7 +8,7 @@ const HEIGHT = 56;
 const KINDS = ["APPEND", "COMPACT", "OVERWRITE", "ANALYZE"];
 
 export class Timeline {
-  /** `choose(index)` is called with the place in the list of the newest snapshot of the slice that was clicked. */
+  /** `choose(index)` is called with the index of the newest snapshot in the slice that was clicked. */
   constructor(choose) {
     this.choose = choose;
     this.times = [];

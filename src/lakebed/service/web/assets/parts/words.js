@@ -1,9 +1,9 @@
-// The small words of the interface: badges for kinds of commits and verdicts of health, with a sign beside the colour.
+// Badges for kinds of tables, commits and compactions, and for verdicts of health, with a sign beside the colour.
 
 import { h } from "../dom.js";
 
 const SIGNS = { ok: "✓", warning: "!", problem: "✕", unknown: "?" };
-const VERDICTS = { ok: "Healthy", warning: "Needs care", problem: "Problem", unknown: "Unknown" };
+const VERDICTS = { ok: "Healthy", warning: "Warning", problem: "Problem", unknown: "Unknown" };
 const TABLE_KINDS = { "primary-key": "primary key", append: "append", chain: "chain" };
 
 export const commitKind = (kind) => h("span.badge", { class: `kind-${safe(kind)}` }, kind);
@@ -12,7 +12,7 @@ export const tableKind = (kind) => h("span.badge.plain", TABLE_KINDS[kind] ?? ki
 
 export const compactionKind = (kind) => h("span.badge", { class: `compaction-${safe(kind)}` }, kind);
 
-/** A pill with the verdict; the reasons are on hover. */
+/** A pill with the verdict; the reasons are its title. */
 export function verdict(health) {
   const name = health?.verdict in VERDICTS ? health.verdict : "unknown";
   return h(

@@ -1,4 +1,4 @@
-// Branches and tags: a graph of where branches left main and what tags hold, and both as lists.
+// Branches and tags: a graph of where branches forked and which snapshots have tags, and both as lists.
 
 import { h } from "../dom.js";
 import { count, since, whole } from "../format.js";
@@ -28,7 +28,7 @@ export function showBranches(panel, page, signal) {
       h("h2", page.branch ? `Tags of ${page.branch}` : "Tags"),
       tags.items.length
         ? [tagGrid(tags.items, page), more(tags)]
-        : empty("No tags", "A tag keeps a snapshot from expiring, and gives it a name."),
+        : empty("No tags", "A tag gives a snapshot a name and keeps it readable when it expires."),
     ],
   });
 }
@@ -51,7 +51,7 @@ function branchGrid(branches, page) {
           ),
       },
       {
-        label: "Began with",
+        label: "Forked from",
         class: "right",
         cell: (branch) =>
           branch.forked_from_snapshot_id === null ? "–" : `snapshot ${branch.forked_from_snapshot_id}`,
@@ -85,7 +85,7 @@ function tagGrid(tags, page) {
           h(
             "span.row.links",
             h("a", { href: page.link("rows", { version: tag.name }) }, "Rows"),
-            h("a", { href: page.link("diff", { before: tag.name }) }, "Diff to latest"),
+            h("a", { href: page.link("diff", { before: tag.name }) }, "Compare with latest"),
           ),
       },
     ],

@@ -1,5 +1,5 @@
-// A chain table day by day: a strip for each group that shows which partitions are full, which are deltas and how deep, which
-// are stale, and which days nobody wrote.
+// The partitions of a chain table: a strip for each group with full partitions, deltas with their depth, stale partitions, and
+// days without data.
 
 import { fill, h } from "../dom.js";
 import { plural, size } from "../format.js";
@@ -8,14 +8,14 @@ import { facts } from "../parts/facts.js";
 import { empty, settle, skeleton } from "../parts/states.js";
 
 const PAGE = 1000;
-const MOST_GAPS = 400; // a longer hole is shown as one
+const MOST_GAPS = 400; // longer gaps are not drawn day by day
 const KINDS = {
   full: "full",
   delta: "delta",
   "full+delta": "full and delta",
   main: "on main",
   stale: "stale",
-  gap: "nothing written",
+  gap: "no data",
 };
 
 export function showChain(panel, page, signal) {
@@ -27,9 +27,9 @@ export function showChain(panel, page, signal) {
       if (!found.is_chain)
         return empty(
           "This is not a chain table",
-          "A chain table keeps full partitions and deltas on two branches, and reads them as one.",
+          "A chain table has full partitions and deltas on two branches, and reads them as one table.",
         );
-      if (!found.items.length) return empty("No partitions yet", "The first full load or delta will show up here.");
+      if (!found.items.length) return empty("No partitions", "Full partitions and deltas are shown here.");
       return chain(found, page, signal);
     },
   });
@@ -39,7 +39,7 @@ function chain(first, page, signal) {
   const details = h(
     "div.card.chain-details",
     { "aria-live": "polite" },
-    h("p.hint", "Choose a day to see what it reads."),
+    h("p.hint", "Select a partition to see what a read of it merges."),
   );
   const strips = h("div");
   const foot = h("div");
@@ -59,7 +59,7 @@ function chain(first, page, signal) {
         : h(
             "button",
             { type: "button", onclick: (event) => more(event.target, found.next_offset) },
-            `Show more of ${found.total}`,
+            `Show more of ${plural(found.total, "partition")}`,
           ),
     );
   };
@@ -73,17 +73,17 @@ function chain(first, page, signal) {
     }
   };
   add(first);
-  return [h("p.hint", told(first)), legend(), strips, foot, details];
+  return [h("p.hint", summaryOf(first)), legend(), strips, foot, details];
 }
 
-const told = (found) =>
-  `Full partitions are on branch ${found.full_branch}, deltas on branch ${found.delta_branch}; days by ${found.chain_keys.join(", ")}.`;
+const summaryOf = (found) =>
+  `Full partitions are on branch ${found.full_branch}, deltas on branch ${found.delta_branch}; ordered by ${found.chain_keys.join(", ")}.`;
 
 function legend() {
   return h(
     "div.row.chain-legend",
     Object.entries(KINDS).map(([kind, text]) => h("span.row", h("span.day", { class: classOf(kind) }), text)),
-    h("span.muted", "The number is the depth: how many deltas are read on top of the full one."),
+    h("span.muted", "The number is the depth: how many deltas a read merges with the full partition."),
   );
 }
 
@@ -126,7 +126,7 @@ function strip(group, items, found, choose) {
   );
 }
 
-// Weeks are columns that begin on Monday, so the first of a month stands under its weekday.
+// Weeks are columns that start on Monday.
 function blanks(day) {
   return Array.from({ length: (new Date(day).getUTCDay() + 6) % 7 }, () => h("span.day-blank"));
 }
@@ -135,7 +135,7 @@ function cell({ item, day, text }, choose) {
   if (!item)
     return h("span.day", {
       class: classOf("gap"),
-      title: `${text}: nothing written; it reads what the day before reads`,
+      title: `${text}: no data; a read returns the day before`,
     });
   return h(
     "button.day",
@@ -158,7 +158,7 @@ function cell({ item, day, text }, choose) {
 
 const classOf = (kind) => `day-${kind.replace("+", "-")}`;
 
-/** Items in order, with the days between them that nobody wrote, if the partitions are days. */
+/** Items in order, with the days between them that have no data, if the partitions are days. */
 function withGaps(items, keys) {
   const placed = items.map((item) => ({ item, day: dayOf(item.partition, keys), text: item.partition }));
   if (placed.some((one) => one.day === null)) return placed;
@@ -199,9 +199,9 @@ function about(item, page, found) {
     facts([
       ["Kind", `${KINDS[item.kind] ?? item.kind}${item.is_stale && item.kind !== "stale" ? ", stale" : ""}`],
       ["Reads from", origin(item)],
-      ["Depth", item.depth ? depth(item) : "none: it is read as it is"],
+      ["Depth", item.depth ? depth(item) : "0: a read merges nothing"],
       ["Files", `${plural(item.file_count, "file")}, ${size(item.byte_count)}`],
-      ["Stale", item.is_stale ? "yes: a delta that it was made from has changed since; compact it again" : "no"],
+      ["Stale", item.is_stale ? "yes: a delta that it was built from was overwritten later; compact the chain again" : "no"],
     ]),
     h(
       "div.row.links",
@@ -212,8 +212,8 @@ function about(item, page, found) {
 }
 
 function origin(item) {
-  if (item.anchor) return `${item.anchor} on`;
-  return item.depth ? "the first delta on" : "itself";
+  if (item.anchor) return `the full partition ${item.anchor}`;
+  return item.depth ? "the first delta" : "itself";
 }
 
 const depth = (item) => `${plural(item.depth, "delta")}${item.anchor ? " on top of the full partition" : ""}`;

@@ -1,7 +1,7 @@
 // Compactions as processes: what each read and wrote, and how long it took.
 
 import { fill, h } from "../dom.js";
-import { at, bytes, count, plural, since, size, took, whole } from "../format.js";
+import { at, bytes, count, exactly, plural, since, size, took, whole } from "../format.js";
 import { LongList } from "../parts/long_list.js";
 import { empty } from "../parts/states.js";
 import { compactionKind } from "../parts/words.js";
@@ -12,6 +12,7 @@ export function showCompactions(panel, page, signal) {
   const summary = h("p.hint.summary", " ");
   const list = new LongList({
     label: "Compactions",
+    noun: "compaction",
     class: "list-compactions",
     load: async (cursor) => {
       const found = await page.ask(["compactions"], { limit: PAGE, cursor }, signal);
@@ -21,7 +22,7 @@ export function showCompactions(panel, page, signal) {
       const total = found.total === null ? "" : ` of ${whole(found.total)}`;
       summary.textContent = !all.count
         ? ""
-        : `${whole(all.count)}${total} loaded. The last page opened ${whole(found.scanned)} snapshot files, found by ${found.source}.`;
+        : `${whole(all.count)}${total} loaded. The last page read ${exactly(found.scanned, "snapshot file")}, found by ${found.source}.`;
     },
     link: (row) => page.link("compactions", { snapshot: row.snapshot_id }),
     columns: [
@@ -35,7 +36,7 @@ export function showCompactions(panel, page, signal) {
           h("span.narrow-only", since(row.finished_millis)),
         ],
       },
-      { label: "Took", class: "right took", cell: (row) => took(row.duration_millis) },
+      { label: "Duration", class: "right took", cell: (row) => took(row.duration_millis) },
       { label: "Files", class: "right files", cell: (row) => arrow(count(row.input_files), count(row.output_files)) },
       { label: "Bytes read and written", class: "bytes wide-only", cell: flow },
       { label: "Rows", class: "right extra", cell: (row) => arrow(count(row.input_rows), count(row.output_rows)) },
@@ -46,7 +47,7 @@ export function showCompactions(panel, page, signal) {
       },
     ],
     none: () =>
-      empty("No compactions yet", "Every compaction of this branch will be listed here, with what it read and wrote."),
+      empty("No compactions", "Compactions of this branch are listed here, with what they read and wrote."),
   });
   fill(panel, summary, list.element);
   signal.addEventListener("abort", () => list.stop());
@@ -55,7 +56,7 @@ export function showCompactions(panel, page, signal) {
 
 const arrow = (from, to) => [from, h("span.muted", " → "), to];
 
-// Two bars on one scale: the wider is the whole width.
+// Two bars on one scale; the larger one has the full width.
 function flow(row) {
   const most = Math.max(row.input_bytes, row.output_bytes, 1);
   const bar = (kind, value) => h(`span.flow-bar.${kind}`, { style: { width: `${(100 * value) / most}%` } });

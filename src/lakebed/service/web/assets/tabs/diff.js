@@ -1,4 +1,4 @@
-// What differs between two snapshots or tags: schema, files, and some rows.
+// The differences between two snapshots or tags: schema, files, and some rows.
 
 import { fill, h } from "../dom.js";
 import { at, bytes, count, fileName, plural, since, size, whole } from "../format.js";
@@ -12,7 +12,7 @@ import { change } from "./overview.js";
 export function showDiff(panel, page, signal) {
   const latest = page.info.latest_snapshot?.id ?? null;
   if (latest === null) {
-    fill(panel, empty("Nothing to compare", "The table has no snapshot yet."));
+    fill(panel, empty("Nothing to compare", "The table has no snapshots."));
     return;
   }
   const { before = String(Math.max(page.info.earliest_snapshot_id, latest - 1)), after = String(latest) } =
@@ -52,8 +52,8 @@ function form(page, before, after, signal) {
       {
         type: "button",
         id: "swap",
-        "aria-label": "Swap the two",
-        title: "Swap the two",
+        "aria-label": "Swap",
+        title: "Swap",
         onclick: () => compare(after, before),
       },
       "⇄",
@@ -113,7 +113,7 @@ function difference(found, page) {
     h("h2", "Schema"),
     found.schema.length
       ? h("ul.plain-list.changes.card", found.schema.map(change))
-      : h("p.hint", "The schema is the same."),
+      : h("p.hint", "The schemas are equal."),
     h("h2", "Files"),
     files(found),
     h("h2", "Rows"),
@@ -122,7 +122,7 @@ function difference(found, page) {
 }
 
 function files({ files_added: added, files_removed: removed }) {
-  if (!added.count && !removed.count) return h("p.hint", "Both have the same files.");
+  if (!added.count && !removed.count) return h("p.hint", "Both snapshots have the same files.");
   return h("div.columns", fileSide("Added", "came", added), fileSide("Removed", "went", removed));
 }
 
@@ -156,8 +156,8 @@ function fileSide(title, mark, side) {
 }
 
 function rows({ rows: found, bytes_to_compare: size }) {
-  if (!found) return h("p.hint", `Rows were not compared: ${whole(size)} bytes would have to be read.`);
-  if (!found.added.length && !found.removed.length) return h("p.hint", "Both have the same rows.");
+  if (!found) return h("p.hint", `Rows were not compared, because ${whole(size)} bytes would have to be read.`);
+  if (!found.added.length && !found.removed.length) return h("p.hint", "Both snapshots have the same rows.");
   const side = (title, mark, held) =>
     h(
       "section.side",
@@ -169,8 +169,8 @@ function rows({ rows: found, bytes_to_compare: size }) {
       held.length ? dataGrid(found.columns, held, title, mark) : null,
     );
   return [
-    side("Rows that came", "came", found.added),
-    side("Rows that went", "went", found.removed),
-    found.has_more ? h("p.hint", "There are more than are shown here.") : null,
+    side("Added rows", "came", found.added),
+    side("Removed rows", "went", found.removed),
+    found.has_more ? h("p.hint", "More rows differ than are shown here.") : null,
   ];
 }

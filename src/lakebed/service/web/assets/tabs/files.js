@@ -1,7 +1,7 @@
 // Files and levels: every bucket as a small tree of levels, all on one scale; a chosen bucket with each of its files; the list.
 
 import { fill, h } from "../dom.js";
-import { bytes, count, fileName, partitionText, plural, since, size, whole } from "../format.js";
+import { bytes, count, exactly, fileName, partitionText, plural, since, size, whole } from "../format.js";
 import { bucketPicture, filePicture } from "../parts/levels.js";
 import { choice } from "../parts/fields.js";
 import { byOffset, LongList } from "../parts/long_list.js";
@@ -34,7 +34,7 @@ export function showFiles(panel, page, signal) {
       ? h(
           "p.notice",
           `As of ${/^\d+$/.test(version) ? "snapshot" : "tag"} ${version}. `,
-          h("a", { href: page.link("files", { partition, bucket }) }, "Show the latest"),
+          h("a", { href: page.link("files", { partition, bucket }) }, "Show the latest snapshot"),
         )
       : null,
     picture,
@@ -96,7 +96,7 @@ function allBuckets(first, page, asked, signal) {
       foot,
       h(
         "p.hint",
-        `A bar over the whole width is ${size(widest)}; every bucket is drawn on that scale. ${whole(held.length)} of ${plural(found.total, "bucket")}. `,
+        `A bar of full width is ${size(widest)}; all buckets have the same scale. ${whole(held.length)} of ${plural(found.total, "bucket")}. `,
         found.next_offset === null
           ? null
           : h(
@@ -130,19 +130,20 @@ function oneBucket(found, page, { partition, bucket, version }) {
           filePicture(found.items),
           h(
             "p.hint",
-            "Each block is a file, as wide as it is large. ",
+            "Each block is a file; its width shows its size. ",
             found.total > found.items.length
-              ? `The ${whole(found.items.length)} largest of ${whole(found.total)}.`
+              ? `The ${whole(found.items.length)} largest of ${exactly(found.total, "file")}.`
               : null,
           ),
         )
-      : empty("Nothing in this bucket", "It has no files in this snapshot."),
+      : empty("No files", "This bucket has no files in this snapshot."),
   ];
 }
 
 function fileList(page, asked, sort, signal, onPage) {
   return new LongList({
     label: "Files",
+    noun: "file",
     class: "list-files",
     load: byOffset((offset) => page.ask(["files"], { ...asked, sort, limit: PAGE, offset }, signal)),
     onPage,
@@ -168,7 +169,7 @@ function fileList(page, asked, sort, signal, onPage) {
             ? ""
             : h("code", { title: `${row.min_key} to ${row.max_key}` }, `${row.min_key} … ${row.max_key}`),
       },
-      { label: "Made by", class: "extra muted", cell: (row) => row.source?.toLowerCase() ?? "" },
+      { label: "Written by", class: "extra muted", cell: (row) => row.source?.toLowerCase() ?? "" },
       {
         label: "Created",
         class: "time wide-only",

@@ -1,4 +1,4 @@
-// What can be done to a table. Every action shows first what it would do; only then can it be run, with the same arguments.
+// The actions on a table. Each shows its plan first; then it can be run with the same arguments.
 
 import { post, tablePath } from "../api.js";
 import { fill, h } from "../dom.js";
@@ -10,7 +10,7 @@ import { go } from "../router.js";
 
 export function showMaintenance(panel, page, signal) {
   if (!page.service.allow_actions) {
-    fill(panel, empty("This service only reads", "It was started without --allow-actions."));
+    fill(panel, empty("This service is read-only", "It was started without --allow-actions."));
     return;
   }
   const action = ACTIONS.find((one) => one.id === page.route.params.action) ?? ACTIONS[0];
@@ -21,7 +21,7 @@ export function showMaintenance(panel, page, signal) {
       "div.columns",
       h(
         "section",
-        h("h2", "Action"),
+        h("h2", "Run an action"),
         h(
           "div.card",
           actionForm(action, page, signal, () => jobs.reload()),
@@ -37,7 +37,7 @@ function actionForm(action, page, signal, changed) {
   const form = h(
     "form.stack",
     {
-      oninput: () => fill(outcome), // what was shown is not what would be run any more
+      oninput: () => fill(outcome), // the plan that was shown does not fit the arguments any more
       onsubmit: (event) => {
         event.preventDefault();
         run(true);
@@ -45,7 +45,7 @@ function actionForm(action, page, signal, changed) {
     },
     h("p", action.about),
     action.fields(page.info),
-    h("div.buttons", h("button.primary", { type: "submit" }, "Show what it would do")),
+    h("div.buttons", h("button.primary", { type: "submit" }, "Show the plan")),
   );
   const run = async (isDry) => {
     const values = { ...valuesOf(form), dry_run: isDry };
@@ -70,7 +70,7 @@ function actionForm(action, page, signal, changed) {
     }
   };
   return [
-    choice("What", {
+    choice("Action", {
       id: "action",
       value: action.id,
       options: ACTIONS.map((one) => [one.id, one.title]),

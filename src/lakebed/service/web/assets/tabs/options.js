@@ -7,10 +7,10 @@ import { empty, settle, skeleton } from "../parts/states.js";
 import { go } from "../router.js";
 
 const SUPPORT = {
-  honoured: "Lakebed acts on it.",
-  kept: "Lakebed keeps it for others, and does not act on it.",
-  refused: "Lakebed refuses tables with it.",
-  unknown: "Nobody knows this option.",
+  honoured: "Lakebed supports this option.",
+  kept: "Lakebed stores this option for other engines and does not use it.",
+  refused: "Lakebed cannot read or write tables with this option.",
+  unknown: "This option is not documented; it is a property of the user.",
 };
 
 export function showOptions(panel, page, signal) {
@@ -28,7 +28,7 @@ export function showOptions(panel, page, signal) {
         placeholder: "name or meaning",
         oninput: (event) => draw(event.target.value),
       }),
-      check("Also those that are not set", {
+      check("Show options that are not set", {
         id: "all",
         checked: isAll,
         onchange: (event) => go(page.link("options", { all: event.target.checked ? "true" : "" })),
@@ -48,11 +48,11 @@ export function showOptions(panel, page, signal) {
 }
 
 function list(items, text) {
-  if (!items.length) return empty("No options are set", "The table uses defaults throughout.");
+  if (!items.length) return empty("No options are set", "The table uses the defaults.");
   const chosen = items.filter(
     (item) => !text || item.name.includes(text) || item.meaning?.toLowerCase().includes(text),
   );
-  if (!chosen.length) return empty("No option matches", "Try a shorter text.");
+  if (!chosen.length) return empty("No matching options", "Try a shorter search text.");
   return grid(
     [
       { label: "Option", cell: (item) => h("code.strong", item.name) },

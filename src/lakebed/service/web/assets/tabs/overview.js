@@ -1,7 +1,7 @@
 // What a table is and how it does: sizes, health with reasons, columns, the history of its schema.
 
 import { fill, h } from "../dom.js";
-import { at, bytes, count, since } from "../format.js";
+import { at, bytes, count, plural, since } from "../format.js";
 import { facts } from "../parts/facts.js";
 import { grid } from "../parts/grid.js";
 import { empty, settle, skeleton } from "../parts/states.js";
@@ -56,7 +56,7 @@ function tiles(page) {
 }
 
 function healthItems(found, page) {
-  if (!found.items.length) return empty("Nothing to say yet", "The table has no snapshot.");
+  if (!found.items.length) return empty("No health checks", "The table has no snapshots.");
   return h(
     "ul.plain-list",
     found.items.map((item) =>
@@ -82,7 +82,7 @@ function about({ info }) {
     ["Tags", info.tags.length > 8 ? `${info.tags.length} tags` : info.tags.join(", ")],
     [
       "Latest snapshot",
-      info.latest_snapshot ? [`${info.latest_snapshot.id}, `, at(info.latest_snapshot.time_millis)] : "none yet",
+      info.latest_snapshot ? [`${info.latest_snapshot.id}, `, at(info.latest_snapshot.time_millis)] : "none",
     ],
     ["Schema", info.schema_id],
     ["Path", h("code", info.path)],
@@ -125,8 +125,8 @@ function schemaHistory({ items }) {
           : h(
               "p.hint",
               schema.id === items.at(-1).id
-                ? `Created with ${schema.columns.length} columns.`
-                : "No difference to the one before.",
+                ? `Created with ${plural(schema.columns.length, "column")}.`
+                : "No changes.",
             ),
       ),
     ),

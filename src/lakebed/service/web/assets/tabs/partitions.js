@@ -15,7 +15,7 @@ export function showPartitions(panel, page, signal) {
       panel,
       empty(
         "This table has no partitions",
-        "All its rows lie in one place.",
+        "It has no partition columns.",
         h("a.button", { href: page.link("files") }, "Files and levels"),
       ),
     );
@@ -59,6 +59,7 @@ function partitionList(page, search, signal, summary) {
   let most = 1;
   return new LongList({
     label: "Partitions",
+    noun: "partition",
     class: "list-partitions",
     load: byOffset(async (offset) => {
       const found = await page.ask(["partitions"], { search, limit: PAGE, offset }, signal);
@@ -66,7 +67,7 @@ function partitionList(page, search, signal, summary) {
       return found;
     }),
     onPage: (found) => {
-      summary.textContent = `${plural(found.total, "partition")}. Bars compare their sizes.`;
+      summary.textContent = `${plural(found.total, "partition")}. The bars compare their sizes.`;
     },
     link: (row) => page.link("files", { partition: row.partition, branch: row.branch === "main" ? null : row.branch }),
     columns: [
@@ -80,8 +81,8 @@ function partitionList(page, search, signal, summary) {
     ],
     none: () =>
       search
-        ? empty("No partition matches", "Try a shorter text.")
-        : empty("No partitions yet", "The first write makes one."),
+        ? empty("No matching partitions", "Try a shorter search text.")
+        : empty("No partitions", "The table has no rows yet."),
   });
 }
 

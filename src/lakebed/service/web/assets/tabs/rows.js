@@ -9,7 +9,7 @@ import { go } from "../router.js";
 
 const CUTS = {
   rows: "There are more rows.",
-  bytes: "Cut because the answer would be too large; ask for fewer columns.",
+  bytes: "The result was cut because it is too large; select fewer columns.",
 };
 
 export function showRows(panel, page, signal) {
@@ -81,11 +81,11 @@ function form(page, asked) {
 
 function rows(found) {
   if (!found.rows.length)
-    return empty("No rows", found.snapshot_id === null ? "The table has no snapshot yet." : "Nothing matches.");
+    return empty("No rows", found.snapshot_id === null ? "The table has no snapshots." : "No row matches.");
   return [
     h(
       "p.hint.summary",
-      `${plural(found.rows.length, "row")} of snapshot ${found.snapshot_id}, out of ${plural(found.files, "file")} (${size(found.bytes_to_read)}). ${CUTS[found.cut_by] ?? ""}`,
+      `${plural(found.rows.length, "row")} of snapshot ${found.snapshot_id}, from ${plural(found.files, "file")} (${size(found.bytes_to_read)}). ${CUTS[found.cut_by] ?? ""}`,
     ),
     dataGrid(found.columns, found.rows, "Rows"),
   ];

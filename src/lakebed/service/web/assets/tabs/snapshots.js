@@ -1,7 +1,7 @@
-// The snapshots of a branch: a picture of when they came, filters, and the list.
+// The snapshots of a branch: a timeline, filters, and the list.
 
 import { fill, h } from "../dom.js";
-import { at, bytes, count, moment, since, whole } from "../format.js";
+import { at, bytes, count, exactly, moment, since, whole } from "../format.js";
 import { field, segments } from "../parts/fields.js";
 import { LongList } from "../parts/long_list.js";
 import { empty } from "../parts/states.js";
@@ -18,7 +18,7 @@ export function showSnapshots(panel, page, signal) {
   const summary = h("p.hint.summary", " ");
   const timeline = new Timeline((index) => list.show(index));
   const list = snapshotList(page, asked, signal, (found, all) => {
-    summary.textContent = all.count ? told(found, all.count) : "";
+    summary.textContent = all.count ? summaryOf(found, all.count) : "";
     timeline.element.hidden = !all.count;
     timeline.add(found.rows);
   });
@@ -35,6 +35,7 @@ function snapshotList(page, asked, signal, onPage) {
   const isFiltered = Object.values(asked).some(Boolean);
   return new LongList({
     label: "Snapshots",
+    noun: "snapshot",
     class: "list-snapshots",
     load,
     onPage,
@@ -67,16 +68,16 @@ function snapshotList(page, asked, signal, onPage) {
     none: () =>
       isFiltered
         ? empty(
-            "No snapshot matches",
-            "Nothing on this branch fits the filters.",
-            h("a.button", { href: page.link("snapshots") }, "Clear the filters"),
+            "No matching snapshots",
+            "No snapshot of this branch matches the filters.",
+            h("a.button", { href: page.link("snapshots") }, "Clear filters"),
           )
-        : empty("No snapshots yet", "The first commit to this table makes one."),
+        : empty("No snapshots", "Nothing has been committed to this branch yet."),
     further: (row) =>
       h(
         "a",
         { href: page.link("snapshots", { ...asked, until: row.time_millis }) },
-        `Go on from ${moment(row.time_millis)}`,
+        `Continue from ${moment(row.time_millis)}`,
       ),
   });
 }
@@ -134,9 +135,9 @@ const millis = (text) => (text ? String(new Date(text).getTime()) : "");
 
 const local = (text) => (/^\d+$/.test(text) ? moment(Number(text)).replace(" ", "T") : "");
 
-function told(found, shown) {
+function summaryOf(found, shown) {
   const total = found.total === null ? "" : ` of ${whole(found.total)}`;
-  return `${whole(shown)}${total} loaded. The last page opened ${whole(found.scanned)} snapshot files, found by ${found.source}.`;
+  return `${whole(shown)}${total} loaded. The last page read ${exactly(found.scanned, "snapshot file")}, found by ${found.source}.`;
 }
 
 function files(row) {
