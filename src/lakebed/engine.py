@@ -1,7 +1,7 @@
-"""Where the kernels of an operation run: in this process, or wherever another :class:`Engine` takes them.
+"""Engines run the kernels of operations: in this process, or on Spark (:mod:`lakebed.spark.spark_engine`).
 
-Operations plan, hand over what is to be done, and commit what comes back. An engine writes files and nothing else: it makes
-no snapshot, and if it fails it has removed what it wrote.
+Operations plan the work, pass it to an engine, and commit the files that it returns. An engine only writes files: it makes no
+snapshot, and if it fails it deletes the files that it wrote. :mod:`lakebed.spark.choose_engine` chooses the engine.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class NewFiles:
-    """Entries of files that were written and wait for their commit; ``abort`` removes them if there will be none.
+    """Entries of files that were written and not committed yet; ``abort`` deletes the files.
 
-    ``index`` are hash indexes of dynamic buckets that got new keys, ``built_on`` the indexes of the partitions written to
-    as they were when the buckets of rows were chosen.
+    ``index`` are hash indexes of dynamic buckets with new keys. ``built_on`` are the indexes of the written partitions by which the
+    buckets of rows were chosen.
     """
 
     data: pa.Table
@@ -55,9 +55,9 @@ class NewFiles:
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """Rows to be written: into what, of which kind (see :meth:`KeyedWriter.write`), with a changelog or without.
+    """Where and how rows are written; for ``row_kind`` see :meth:`KeyedWriter.write`.
 
-    ``replaces``: what their partitions hold goes, so dynamic buckets begin anew.
+    ``replaces``: the commit deletes everything else in their partitions, so dynamic buckets start empty.
     """
 
     store: TableStore
@@ -70,7 +70,7 @@ class WritePlan:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What became of the buckets of a compaction; ``abort`` removes what was written."""
+    """The results of compacted buckets; ``abort`` deletes the files that were written."""
 
     results: Sequence[BucketResult]
     abort: Callable[[], None]
@@ -78,7 +78,7 @@ class Compacted:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The entries of what became of packs of files; ``abort`` removes what was written."""
+    """The entries of the files that replace packs of files; ``abort`` deletes the files."""
 
     parts: Sequence[pa.Table]
     abort: Callable[[], None]
@@ -91,14 +91,14 @@ class Engine(Protocol):
         """Write rows as new files."""
 
     def compact(self, compactor: Compactor, works: Sequence[BucketWork], report: Report | None) -> Compacted:
-        """Compact buckets; ``report`` is told the number of buckets done and of all."""
+        """Compact buckets; ``report`` is called with the number of buckets done and of all."""
 
     def rewrite(self, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None) -> Rewritten:
-        """Rewrite packs of files of an append table; ``report`` is told the number of packs done and of all."""
+        """Rewrite packs of files of an append table; ``report`` is called with the number of packs done and of all."""
 
 
 class InProcess:
-    """Everything in this process, on a few threads."""
+    """Runs everything in this process, on a few threads."""
 
     def write(self, plan: WritePlan, data: Any) -> NewFiles:
         layout = FileLayout(plan.store, plan.schema, TableOptions(plan.schema.options))

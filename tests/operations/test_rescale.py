@@ -103,7 +103,7 @@ def test_other_partitions_may_change_meanwhile(table: Table, monkeypatch: pytest
 
 def test_what_cannot_be(lake: Lake, table: Table) -> None:
     for number in (0, -1, True):
-        with pytest.raises(OptionError, match="whole number from 1 on"):
+        with pytest.raises(OptionError, match="an integer of at least 1"):
             table.rescale(number)
     with pytest.raises(ExpressionError):
         table.rescale(3, where="id = 1")

@@ -163,7 +163,7 @@ def test_a_snapshot_that_is_not_there(tmp_path: Path) -> None:
 def test_a_target_that_expires_meanwhile(tmp_path: Path) -> None:
     plain = history(tmp_path, "a", "b")
     going = Interrupted(lambda: os.unlink(plain.paths.snapshot(1)), before="replace", ending="LATEST")  # noqa: PTH108
-    with pytest.raises(NotFoundError, match="went away before the rollback began"):
+    with pytest.raises(NotFoundError, match="was deleted before the rollback started"):
         rollback_to(open_store(tmp_path, going), snapshot=1)
     assert plain.snapshots.ids() == [2]
     assert live(plain) == ["a", "b"]

@@ -1,4 +1,4 @@
-"""Which buckets can hold a row that a predicate asks for: those that its keys hash to, or that an index names."""
+"""Which buckets can hold rows that match a predicate: those that its keys hash to, or that a hash index names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_KEYS: Final = 1000
 def buckets_of(
     node: pred.Node | None, schema: TableSchema, function: str
 ) -> Callable[[int], Sequence[int] | None] | None:
-    """For a total number of buckets, those that can match; ``None`` if the predicate does not fix the bucket key."""
+    """Returns a function from a total number of buckets to those that can match; ``None`` if the predicate does not fix the bucket key."""
     keys = schema.bucket_keys
     if node is None or not keys:
         return None
@@ -51,23 +51,23 @@ def buckets_of(
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Of the places (partition and bucket) that an index covers, those that hold one of the keys asked for.
+    """The places (partition and bucket) with an index, and those of them that hold one of the requested keys.
 
-    Files of any other place stay: nobody knows their keys.
+    Files in places without an index are kept, because their keys are unknown.
     """
 
     indexed: pa.Array
     kept: pa.Array
 
     def __call__(self, entries: pa.Table) -> npt.NDArray[np.bool_]:
-        """Which entries are to be looked at."""
+        """Returns a mask of the entries that can match."""
         places = _place_names(entries["partition"].combine_chunks(), entries["bucket"].combine_chunks())
         unknown = pc.invert(pc.is_in(places, value_set=self.indexed))
         return np.asarray(pc.or_(unknown, pc.is_in(places, value_set=self.kept)), np.bool_)
 
 
 def places_of(store: TableStore, snapshot: Snapshot, node: pred.Node | None, schema: TableSchema) -> Places | None:
-    """Where rows that a predicate asks for can be, by the hash indexes; ``None`` if it does not fix the key."""
+    """Returns the places that can match a predicate, by the hash indexes; ``None`` if it does not fix the key."""
     if node is None or not has_dynamic_buckets(schema):
         return None
     columns = _key_combinations(node, schema.trimmed_primary_key)
@@ -84,7 +84,7 @@ def places_of(store: TableStore, snapshot: Snapshot, node: pred.Node | None, sch
             if wanted is None or wanted[number]:
                 kept += [(partition, bucket) for bucket in buckets_with(store, index, hashes)]
                 indexed += [(partition, bucket) for bucket in index.entries]
-    except LakebedError as problem:  # rows are found without an index too
+    except LakebedError as problem:  # the index is only an optimisation
         _LOG.warning("table %s is read without its hash index: %s", store.name, problem)
         return None
     return Places(_as_names(indexed), _as_names(kept))
@@ -96,12 +96,12 @@ def _as_names(places: Sequence[tuple[bytes, int]]) -> pa.Array:
 
 
 def _place_names(partitions: pa.Array, buckets: pa.Array) -> pa.Array:
-    """A text for each place that no other place has: what follows the last separator is the bucket."""
+    """Returns a unique text for each place; the bucket follows the last separator."""
     return pc.binary_join_element_wise(partitions, buckets.cast(pa.string()).cast(pa.binary()), b"/")
 
 
 def _key_combinations(node: pred.Node, keys: Sequence[str]) -> list[pa.Array] | None:
-    """All keys that can match, as columns; ``None`` if the predicate does not fix every column, or to too many values."""
+    """Returns all keys that can match, as columns; ``None`` if a column is not fixed or there are too many values."""
     candidates = [pred.key_candidates(node, name) for name in keys]
     known = [values for values in candidates if values is not None]
     if len(known) < len(keys) or _combinations(known) > _MOST_KEYS:
@@ -117,7 +117,7 @@ def _combinations(columns: Sequence[pa.Array]) -> int:
 
 
 def _cross(columns: Sequence[pa.Array]) -> list[pa.Array]:
-    """Every combination of values, as columns."""
+    """Returns every combination of values, as columns."""
     table = pa.table({"0": columns[0]})
     for i, column in enumerate(columns[1:], start=1):
         left = pa.array([row for row in range(len(table)) for _ in range(len(column))], pa.int64())

@@ -1,11 +1,11 @@
-"""The bucket of a key in a table with dynamic buckets (``bucket`` = -1), for a batch of key hashes at a time. No I/O.
+"""Assigns buckets to keys in a table with dynamic buckets (``bucket`` = -1), a batch of key hashes at a time. No I/O.
 
-A hash that is known stays in its bucket. A new one goes to the first bucket that has room (fewer than ``target_rows``
-hashes), else to a new bucket while there may be more, else to the one with the fewest hashes. New hashes of a batch are
-placed in ascending order, so the same batches give the same buckets, always.
+A known hash stays in its bucket. A new hash gets the first bucket with room (fewer than ``target_rows`` hashes), else a new bucket if
+the maximum allows it, else the bucket with the fewest hashes. New hashes of a batch are assigned in ascending order, so the result is
+deterministic.
 
 Assigners may work in parallel: each gets the keys that :func:`assigner_of` sends to it and fills the buckets ``b`` with
-``b % assigners == id % assigners``. One process that does it all fills the same buckets in the same way.
+``b % assigners == id % assigners``. A single process fills the same buckets in the same way.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _Numbers: TypeAlias = npt.NDArray[np.int32]
 
 
 def has_dynamic_buckets(schema: TableSchema) -> bool:
-    """Whether a table spreads its keys over as many buckets as it takes, by a hash index."""
+    """Whether a table has dynamic buckets: a primary key and ``bucket`` = -1."""
     return bool(schema.primary_keys) and TableOptions(schema.options).bucket == -1
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How keys are spread: rows that a bucket should get, most buckets of a partition, and how many share the work.
+    """How keys are spread: target rows of a bucket, maximum buckets of a partition, and the parallelism.
 
-    ``channels`` are the tasks that keys are sent to, ``assigners`` how many of them serve one partition.
+    ``channels`` is the number of tasks that keys are sent to, ``assigners`` how many of them serve one partition.
     """
 
     target_rows: int = 2_000_000
@@ -48,10 +48,10 @@ class Spread:
 
     @staticmethod
     def of(options: TableOptions, *, parallelism: int | None = None, bytes_per_row: float | None = None) -> Spread:
-        """As the options of a table want it; ``parallelism`` is what an engine has where they do not say.
+        """Returns what the options of a table say; ``parallelism`` of the engine is the default.
 
-        A partition begins with as many buckets as there are assigners. ``dynamic-bucket.target-size`` counts as the
-        rows that make so many bytes.
+        A partition starts with as many buckets as there are assigners. ``dynamic-bucket.target-size`` is converted to a number of
+        rows.
         """
         limit = options.dynamic_bucket_max_buckets
         most = MOST_BUCKETS if limit == -1 else min(limit, MOST_BUCKETS)
@@ -62,7 +62,7 @@ class Spread:
 
 
 def target_rows(options: TableOptions, bytes_per_row: float | None) -> int:
-    """How many rows a bucket should get, where a row takes so many bytes."""
+    """Returns the target number of rows of a bucket, given the size of a row."""
     target, size = options.dynamic_bucket_target_row_num, options.dynamic_bucket_target_size
     if size is not None and bytes_per_row:
         return min(target, max(1, int(size / bytes_per_row)))
@@ -70,7 +70,7 @@ def target_rows(options: TableOptions, bytes_per_row: float | None) -> int:
 
 
 def assigner_of(partition_hashes: npt.ArrayLike, key_hashes: npt.ArrayLike, channels: int, assigners: int) -> _Numbers:
-    """The assigner that a key is sent to, by the hashes of its partition and of its key.
+    """Returns the assigner of each key, given the hashes of its partition and of its key.
 
     >>> assigner_of([7, 7, 7, -9], [0, 1, -6, 5], 4, 2).tolist()
     [3, 0, 3, 2]
@@ -85,8 +85,8 @@ def assigner_of(partition_hashes: npt.ArrayLike, key_hashes: npt.ArrayLike, chan
 class Assigner:
     """Assigns the keys of one partition. ``indexes`` are the known hashes of its buckets, ascending and each once.
 
-    With ``only`` it is one of several: it keeps and takes the hashes that :func:`assigner_of` sends to that number, though
-    it counts the rows of its buckets in full.
+    With ``only`` it is one of several assigners: it stores only the hashes that :func:`assigner_of` sends to that number, but counts
+    all rows of its buckets.
     """
 
     def __init__(
@@ -108,21 +108,21 @@ class Assigner:
 
     @property
     def counts(self) -> dict[int, int]:
-        """How many hashes each bucket has."""
+        """The number of hashes of each bucket."""
         return dict(self._counts)
 
     @property
     def nbytes(self) -> int:
-        """The memory of the known hashes."""
+        """The memory of the known hashes in bytes."""
         return self._known.nbytes
 
     def changed(self) -> dict[int, Hashes]:
-        """The hashes of the buckets that got new ones, all that this assigner has, ascending."""
+        """Returns all hashes of the buckets that got new ones, ascending."""
         grown = [bucket for bucket, count in sorted(self._counts.items()) if count > self._loaded.get(bucket, 0)]
         return {bucket: self._known.of_bucket(bucket) for bucket in grown}
 
     def assign(self, hashes: Hashes, wishes: npt.ArrayLike | None = None) -> _Numbers:
-        """The bucket of each hash. ``wishes`` are buckets where new ones should go if there is room."""
+        """Returns the bucket of each hash. ``wishes`` are the preferred buckets of new hashes, if there is room."""
         found = self._known.find(hashes).astype(np.int32)
         missing = np.flatnonzero(found == UNKNOWN)
         if missing.size:
@@ -150,7 +150,7 @@ class Assigner:
         return assigner_of(self._partition_hash, hashes, self._spread.channels, self._spread.assigners)
 
     def _by_wish(self, wishes: _Numbers) -> Buckets:
-        """Each hash in the bucket that it wishes, as far as there is room."""
+        """Assign the preferred bucket of each hash, as far as there is room."""
         buckets = np.full(len(wishes), UNKNOWN, np.int16)
         for bucket in np.unique(wishes).tolist():
             room = self._spread.target_rows - self._counts.get(bucket, 0)
@@ -161,7 +161,7 @@ class Assigner:
         return buckets
 
     def _fill(self, family: int, count: int) -> Buckets:
-        """The buckets of so many new hashes, in order; ``family`` are the assigners that share their buckets."""
+        """Returns buckets for a number of new hashes, in order; ``family`` are the assigners that share their buckets."""
         step, target = self._spread.assigners, self._spread.target_rows
         with_room = sorted(b for b, rows in self._counts.items() if b % step == family and rows < target)
         free = (b for b in range(family, self._spread.max_buckets, step) if b not in self._counts)
@@ -184,7 +184,7 @@ class Assigner:
 
 
 def poured(levels: Sequence[int], amount: int) -> list[int]:
-    """How much goes where if every drop goes to the lowest level, of equal ones to the first.
+    """Returns how much each level gets if every unit is added to the lowest level, the first of equal ones.
 
     >>> poured([5, 1, 2], 4)
     [0, 3, 1]
@@ -193,7 +193,9 @@ def poured(levels: Sequence[int], amount: int) -> list[int]:
     order = np.argsort(heights, kind="stable")
     ascending = heights[order]
     sums = np.cumsum(ascending)
-    reached = ascending * np.arange(1, len(ascending) + 1) - sums  # what it takes to raise all lower ones to each
+    reached = (
+        ascending * np.arange(1, len(ascending) + 1) - sums
+    )  # the amount that raises all lower levels to each level
     members = int(np.searchsorted(reached, amount, side="right"))
     level, rest = divmod(int(amount + sums[members - 1]), members)
     added = np.zeros(len(heights), np.int64)

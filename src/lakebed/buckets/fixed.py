@@ -1,8 +1,8 @@
-"""The bucket of a row in a table with a fixed number of buckets (``bucket`` > 0), for a batch at a time.
+"""Computes the buckets of rows in a table with a fixed number of buckets (``bucket`` > 0), a batch at a time.
 
 ``bucket-function.type`` chooses among ``default`` (row hash, Java remainder, absolute value), ``mod`` (one INT or
-BIGINT key, floor modulus) and ``hive`` (Hive's own hash). Every writer of a table must agree, so what a function is not
-defined for is refused, never put into some bucket.
+BIGINT key, floor modulus) and ``hive`` (Hive's own hash). All writers of a table must agree, so
+types that a function does not support raise an error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _U32: TypeAlias = npt.NDArray[np.uint32]
 def bucket_of_rows(
     columns: _Columns, types: Sequence[DataType], num_buckets: int, function: str = "default"
 ) -> _Buckets:
-    """The bucket of each row of bucket-key columns.
+    """Returns the bucket of each row, given the columns of the bucket key.
 
     >>> bucket_of_rows([pa.array([0, 1, -1], pa.int32())], [Atomic("INT")], 4).tolist()
     [3, 2, 3]
@@ -64,7 +64,7 @@ def _mod(columns: _Columns, types: Sequence[DataType], num_buckets: int) -> _Buc
     out = np.empty(len(columns[0]), np.int32)
     done = 0
     for (array,) in aligned_batches(columns, _CHUNK_ROWS):
-        # a null reads as the 0 in its slot
+        # a null counts as 0
         values = fixed_values(conform(array, types[0]).fill_null(0), dtype)
         out[done : done + len(values)] = np.mod(values, num_buckets)
         done += len(values)
@@ -106,7 +106,7 @@ _INTS: Final[dict[str, type[Any]]] = {
 
 
 def _hive_hash(array: pa.Array, data_type: DataType) -> _U32:
-    """Hive's hash of every value; 0 for null."""
+    """Returns the hash of Hive for every value; 0 for null."""
     hashes = _hive_values(array, data_type)
     if array.null_count:
         hashes = np.where(array.is_null().to_numpy(zero_copy_only=False), np.uint32(0), hashes)
@@ -135,7 +135,7 @@ def _folded(values: npt.NDArray[np.uint64]) -> _U32:
 
 
 def _java_bits(values: npt.NDArray[Any], unsigned: type[Any], nan: int) -> npt.NDArray[Any]:
-    """The bits of floats as Java hashes them: one zero, one NaN."""
+    """Returns the bits of floats as Java hashes them, with one zero and one NaN."""
     bits = np.where(values == 0, unsigned(0), values.view(unsigned))
     out: npt.NDArray[Any] = np.where(np.isnan(values), unsigned(nan), bits)
     return out

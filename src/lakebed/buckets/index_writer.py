@@ -1,4 +1,4 @@
-"""Dynamic buckets in this process: what a write has to know of a partition, and the index files that it leaves."""
+"""Dynamic buckets in this process: loads the index of a partition for a write, and writes new index files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lakebed.rows.files.data_file import FileLayout
 
 
 def partition_loader(store: TableStore) -> LoadPartition:
-    """Loads partitions as they are at the moment when they are asked for."""
+    """Returns a function that loads a partition of the latest snapshot."""
     by_size = TableOptions(store.schema().options).dynamic_bucket_target_size is not None
 
     def load(partition: bytes) -> KnownPartition:
@@ -32,35 +32,35 @@ def partition_loader(store: TableStore) -> LoadPartition:
 
 
 def load_nothing(_partition: bytes) -> KnownPartition:
-    """For an overwrite: what was there goes, so its keys are nobody's."""
+    """Used by an overwrite: the partition is replaced, so it starts without known keys."""
     return KnownPartition()
 
 
 def bytes_per_row(store: TableStore, snapshot: Snapshot | None, partition: bytes) -> float | None:
-    """What a row of a partition takes on disk, ``None`` if there is none yet."""
+    """Returns the size of a row of a partition on disk; ``None`` for an empty partition."""
     live = live_entries(store, snapshot, pa.array([partition], pa.binary()))
     rows = pc.sum(live["row_count"]).as_py()
     return pc.sum(live["file_size"]).as_py() / rows if rows else None
 
 
 class IndexWriter:
-    """Writes index files that wait for their commit, and removes them if there will be none."""
+    """Writes index files before their commit; ``abort`` deletes them."""
 
     def __init__(self, layout: FileLayout) -> None:
         self._layout = layout
         self.paths: list[str] = []
 
     def write(self, updates: Iterable[BucketIndexUpdate]) -> tuple[IndexEntry, ...]:
-        """The entries of new index files, for the buckets that need one."""
+        """Write index files for the buckets that need one; returns their entries."""
         store, made = self._layout.store, []
         for update in updates:
             name = f"index-{self._layout.unique}-{next(self._layout.numbers)}"
-            self.paths.append(store.paths.index(name))  # first, as a write that fails may leave a file
+            self.paths.append(store.paths.index(name))  # before the write, because a failed write may leave a file
             made.append(update.write(store, name))
         return tuple(entry for entry in made if entry is not None)
 
     def abort(self) -> None:
-        """Remove everything that was written."""
+        """Delete all files that were written."""
         for path in self.paths:
             with contextlib.suppress(Exception):
                 self._layout.store.storage.delete(path)

@@ -1,9 +1,9 @@
-"""Which bucket each known hash of a partition lies in: sorted arrays, at most 8 bytes a key, looked up a batch at a time.
+"""Maps the known hashes of a partition to their buckets: sorted arrays with at most 8 bytes per key, searched in batches.
 
-The hashes are kept as sorted runs: one per index file at first, one more for each batch of new hashes. Small runs are merged
-as they come, so a new hash is copied a logarithmic number of times; the runs of index files are merged only once they were
-searched as often as that is worth, so that a few rows for a large partition never pay for sorting it. A run that is searched
-much gets a directory by the upper bits of a hash: hashes are even, so a cell has few of them, and one step finds it.
+The hashes are stored as sorted runs: one per index file, and one for each batch of new hashes. Small runs are merged, so a new hash
+is copied a logarithmic number of times. The runs of index files are merged only after many searches, so that a few rows for a large
+partition do not pay for sorting it. A run that is searched often gets a directory by the upper bits of the hash. Hashes are evenly
+distributed, so a cell has few of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Unsigned: TypeAlias = npt.NDArray[np.uint32]
 UNKNOWN: Final = -1
 _SIGN: Final = np.uint32(0x8000_0000)
 _CHUNK: Final = 16 * 1024
-"""Hashes that are looked up at once: what is computed for them stays in the CPU's cache."""
+"""The number of hashes that are searched at once, so that intermediate results fit into the CPU cache."""
 _STEPS: Final = 3
 _DIRECTORY_FROM: Final = 4096
 _SEARCHES_FOR_DIRECTORY: Final = 1 / 8
@@ -31,7 +31,7 @@ _SLICE: Final = 1024 * 1024
 
 @dataclass
 class _Run:
-    """Ascending hashes, each once, with their buckets; ``buckets`` is one number where all lie in the same."""
+    """Ascending unique hashes with their buckets; ``buckets`` is one number if all are in the same bucket."""
 
     hashes: Hashes
     buckets: Buckets | int
@@ -45,7 +45,7 @@ class _Run:
         return self.hashes.nbytes + own + (0 if self._directory is None else self._directory.nbytes)
 
     def find(self, wanted: Hashes) -> Buckets:
-        """The bucket of each hash, :data:`UNKNOWN` if it is not here; fastest if the hashes come about in order."""
+        """Returns the bucket of each hash, or :data:`UNKNOWN`; fastest if the hashes are roughly sorted."""
         found = np.full(len(wanted), UNKNOWN, np.int16)
         if not len(self.hashes):
             return found
@@ -73,7 +73,7 @@ class _Run:
         return len(self.hashes) >= _DIRECTORY_FROM and self._searched >= _SEARCHES_FOR_DIRECTORY * len(self.hashes)
 
     def _make_directory(self) -> None:
-        """Where each range of hashes begins: two to four hashes to a range, so two bytes a hash at most."""
+        """Compute where each range of hashes starts: two to four hashes per range, so at most two bytes per hash."""
         bits = (len(self.hashes) // 2).bit_length() - 1
         self._shift = 32 - bits
         counts = np.zeros(2**bits, np.int32)
@@ -87,10 +87,10 @@ class _Run:
         self._directory = directory
 
     def _walk(self, wanted: Hashes, directory: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
-        """For each hash the place of the first one here that is not below it, or of the last one."""
+        """Returns for each hash the position of the first one that is not smaller, or the last position."""
         last = len(self.hashes) - 1
         places = directory.take(_unsigned(wanted) >> np.uint32(self._shift)).astype(np.intp)
-        for _ in range(_STEPS):  # most are there then, and a step for all is cheaper than to tell who needs one
+        for _ in range(_STEPS):  # a step for all is cheaper than to find out which of them need it
             places += self.hashes.take(places, mode="clip") < wanted
         np.minimum(places, last, out=places)
         below = np.flatnonzero(self.hashes.take(places) < wanted)
@@ -104,9 +104,9 @@ class _Run:
 
 
 class KnownHashes:
-    """The known hashes of one partition. ``indexes`` are those of each bucket, ascending and each once.
+    """The known hashes of one partition. ``indexes`` are those of each bucket, ascending and unique.
 
-    A hash that two buckets claim, which only a damaged table has, is taken to lie in the lower one.
+    A hash in two buckets, which only a damaged table has, belongs to the lower one.
     """
 
     def __init__(self, indexes: Mapping[int, Hashes] | None = None) -> None:
@@ -118,11 +118,11 @@ class KnownHashes:
 
     @property
     def nbytes(self) -> int:
-        """The memory of all of it."""
+        """The memory of all runs in bytes."""
         return sum(run.nbytes for run in self._runs)
 
     def find(self, wanted: Hashes) -> Buckets:
-        """The bucket of each hash, :data:`UNKNOWN` for those that are new."""
+        """Returns the bucket of each hash, :data:`UNKNOWN` for new ones."""
         if not self._runs:
             return np.full(len(wanted), UNKNOWN, np.int16)
         self._extra_searches += len(wanted) * (len(self._runs) - 1)
@@ -147,14 +147,14 @@ class KnownHashes:
         return result
 
     def of_bucket(self, bucket: int) -> Hashes:
-        """All hashes of one bucket, ascending."""
+        """Returns all hashes of one bucket, ascending."""
         parts = [part for run in self._runs if len(part := run.of_bucket(bucket))]
         if len(parts) == 1:
             return parts[0]
         return np.sort(np.concatenate([np.zeros(0, np.int32), *parts]), kind="stable")
 
     def add(self, hashes: Hashes, buckets: Buckets) -> None:
-        """Remember new hashes, ascending and each once, that none of the known ones is."""
+        """Add new hashes, which are ascending, unique and not known yet."""
         if not len(hashes):
             return
         self._runs.append(_Run(hashes, buckets))
@@ -163,7 +163,7 @@ class KnownHashes:
 
 
 def find_each(known: Hashes, buckets: Buckets, wanted: Hashes) -> Buckets:
-    """The buckets of hashes that are all among ascending ones."""
+    """Returns the buckets of hashes, all of which are among ``ascending`` ones."""
     order = _rough_order(wanted)
     result = np.empty(len(wanted), np.int16)
     result[order] = _Run(known, buckets).find(wanted[order])
@@ -171,17 +171,17 @@ def find_each(known: Hashes, buckets: Buckets, wanted: Hashes) -> Buckets:
 
 
 def _unsigned(hashes: Hashes) -> _Unsigned:
-    """The same order without a sign."""
+    """Returns unsigned numbers in the same order."""
     return hashes.view(np.uint32) ^ _SIGN
 
 
 def _rough_order(hashes: Hashes) -> npt.NDArray[np.intp]:
-    """Where hashes go if sorted by their upper half: numpy sorts 16 bit numbers by radix, a fraction of a full sort."""
+    """Returns the order of hashes by their upper half: numpy sorts 16-bit numbers by radix, faster than a full sort."""
     return np.argsort((_unsigned(hashes) >> np.uint32(16)).astype(np.uint16), kind="stable")
 
 
 def _merged(runs: Iterable[_Run]) -> _Run:
-    """Runs as one, a slice of the range of hashes after the other, so that little more memory is needed than for the result."""
+    """Merge runs into one, slice by slice of the range of hashes, so that little more memory is used than for the result."""
     runs = list(runs)
     total = sum(len(run.hashes) for run in runs)
     hashes, buckets = np.empty(total, np.int32), np.empty(total, np.int16)
@@ -193,7 +193,7 @@ def _merged(runs: Iterable[_Run]) -> _Run:
         packed = np.concatenate(
             [_packed(run, slice(ends[number], ends[number + 1])) for run, ends in zip(runs, bounds, strict=True)]
         )
-        packed.sort(kind="stable")  # takes the sorted pieces as they are and merges them
+        packed.sort(kind="stable")  # merges sorted pieces
         hashes[done : done + len(packed)] = packed >> 16
         buckets[done : done + len(packed)] = packed & 0xFFFF
         done += len(packed)

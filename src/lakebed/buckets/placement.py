@@ -1,7 +1,7 @@
-"""Rows in, their buckets out, for a table with dynamic buckets: an assigner for each partition that rows come to.
+"""Assigns buckets to the rows of a write to a table with dynamic buckets, with one assigner for each partition.
 
-What is known of a partition is loaded when its first row comes, and remembered, because the commit has to know on which
-index files the buckets were chosen.
+The index of a partition is loaded with its first row. It is kept, because the commit has to know by which index files the buckets
+were chosen.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lakebed.rows.grouping import group_rows
 
 @dataclass(frozen=True, slots=True)
 class KnownPartition:
-    """What is known of a partition before rows come: its index files, their hashes, and the bytes of a stored row."""
+    """The state of a partition before a write: its index files, their hashes, and the size of a stored row."""
 
     index: PartitionIndex = field(default_factory=PartitionIndex)
     hashes: Mapping[int, Hashes] = field(default_factory=dict)
@@ -37,18 +37,18 @@ LoadPartition: TypeAlias = Callable[[bytes], KnownPartition]
 
 
 def key_hashes(rows: pa.Table, schema: TableSchema) -> Hashes:
-    """The hash of each row's key: what an index file stores."""
+    """Returns the hash of the key of each row, as index files store it."""
     names = schema.trimmed_primary_key
     return hash_rows([rows[name] for name in names], [schema.field(name).type for name in names])
 
 
 def partition_hash(partition: bytes) -> int:
-    """The hash of an encoded partition, which its number of fields does not take part in."""
+    """Returns the hash of an encoded partition, without its number of fields."""
     return hash_bytes(partition[4:])
 
 
 class DynamicBuckets:
-    """Gives rows of one write their buckets. ``load`` is asked once for each partition, by its encoded row."""
+    """Assigns buckets to the rows of one write. ``load`` is called once for each partition, with its encoded row."""
 
     def __init__(self, schema: TableSchema, load: LoadPartition) -> None:
         self._schema = schema
@@ -58,7 +58,7 @@ class DynamicBuckets:
         self._assigners: dict[bytes, Assigner] = {}
 
     def __call__(self, rows: pa.Table) -> npt.NDArray[np.int32]:
-        """The bucket of each row of a table's own columns."""
+        """Returns the bucket of each row."""
         hashes = key_hashes(rows, self._schema)
         buckets = np.empty(len(rows), np.int32)
         types = [column.type for column in self._schema.partition_fields]
@@ -80,12 +80,12 @@ class DynamicBuckets:
 
     @property
     def built_on(self) -> dict[bytes, PartitionIndex]:
-        """The index of each partition that rows came to, as it was when their buckets were chosen."""
+        """The index of each partition with new rows, as it was when their buckets were chosen."""
         return dict(self._known)
 
     def updates(self) -> Iterator[BucketIndexUpdate]:
-        """What becomes of the indexes of buckets that got new keys."""
+        """Yields the index updates of buckets with new keys."""
         for partition, assigner in self._assigners.items():
             for bucket, hashes in assigner.changed().items():
-                # The assigner has all hashes of the bucket, so its index file so far need not be looked at again.
+                # The assigner has all hashes of the bucket, so its old index file is not read again.
                 yield BucketIndexUpdate(partition, bucket, None, hashes)

@@ -1,15 +1,13 @@
-"""The commit of an upsert into dynamic buckets, while others commit too: never two rows for one key, and nothing lost.
+"""Commits an upsert into dynamic buckets beside other writers, so that a key is never in two buckets and no row is lost.
 
-The buckets of rows were chosen by the index of their partitions. Right before each attempt to commit, the index files of
-these partitions are compared with those of the snapshot that the commit will stand on. If they are the same, so are the keys
-and their buckets. If not (others brought new keys, or replaced, dropped or rolled back the partition), the keys of this
-write are looked up again: rows whose key lies in another bucket now move there, new keys stay in the bucket that they were
-given as far as it has room, and the index files of their buckets are written anew. Only files with rows that move are
-written again.
+The buckets of rows were chosen by the hash indexes of their partitions. Before each attempt to commit, the index files of these
+partitions are compared with those of the latest snapshot. If they are equal, so are the keys and their buckets. If not (others added
+keys, or replaced, dropped or rolled back the partition), the keys of this write are looked up again. Rows whose key is in another
+bucket now are moved there; new keys stay in their bucket as far as it has room; the index files of their buckets are rewritten. Only
+files with rows that move are rewritten.
 
-Rows that move get sequence numbers above those of their new bucket. If the partition may have been replaced meanwhile, the
-rows that stay get such numbers too: the files that took the place of the old ones have high numbers, and this commit
-comes after them.
+Rows that move get sequence numbers above those of their new bucket. If the partition may have been replaced meanwhile, the rows that
+stay get such numbers too: the new files of the partition have high numbers, and this commit comes after them.
 """
 
 from __future__ import annotations
@@ -50,9 +48,9 @@ _Numbers: TypeAlias = npt.NDArray[np.int32]
 def commit_upsert(
     store: TableStore, schema: TableSchema, request: Commit, built_on: Mapping[bytes, PartitionIndex]
 ) -> Snapshot | None:
-    """Make a commit of new files in dynamic buckets, whose buckets were chosen by these indexes.
+    """Commit new files in dynamic buckets, whose buckets were chosen by these indexes.
 
-    The request's own plan gives the files. What it leaves unused of them is removed once the commit is made.
+    The plan of ``request`` returns the files. Files that are not part of the final change are deleted after the commit.
     """
     rebucketing = Rebucketing(store, schema, request.plan(None), built_on)
     with abort_unless_committed(rebucketing.remove_all):
@@ -63,7 +61,7 @@ def commit_upsert(
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """One of our files: its entry, where it lies, whether it is a changelog, and the hashes of its rows' keys."""
+    """A file of this write: its entry, its path, whether it is a changelog, and the hashes of the keys of its rows."""
 
     entry: pa.Table
     path: str
@@ -74,14 +72,14 @@ class _File:
 
 @dataclass
 class _Written:
-    """What became of the files of a partition."""
+    """The entries of the files of a partition after the move."""
 
     data: list[pa.Table] = field(default_factory=list)
     changelog: list[pa.Table] = field(default_factory=list)
 
 
 class Rebucketing:
-    """The change of an upsert, as it has to be on the snapshot that it lands on."""
+    """Computes the change of an upsert for the snapshot that it lands on."""
 
     def __init__(
         self, store: TableStore, schema: TableSchema, change: Change, built_on: Mapping[bytes, PartitionIndex]
@@ -97,7 +95,7 @@ class Rebucketing:
         self._hashes: dict[str, npt.NDArray[np.int32]] = {}
 
     def plan(self, latest: Snapshot | None) -> Change:
-        """The change to land on a snapshot: the same object as before, if the indexes are those that it was made for."""
+        """Returns the change for a snapshot: the same object as before if the indexes did not change."""
         live = indexes_of(self._store, latest)
         now = {partition: live.get(partition, PartitionIndex()) for partition in self._built_on}
         changed = [partition for partition, index in now.items() if index.files != self._built_on[partition].files]
@@ -107,11 +105,11 @@ class Rebucketing:
         return self._change
 
     def remove_unused(self) -> None:
-        """Remove the files that were written on the way and that the change does not name."""
+        """Delete the files that are not part of the final change."""
         self._remove(set(self._files_of(self._change)))
 
     def remove_all(self) -> None:
-        """Remove every file, as there will be no commit."""
+        """Delete every file, because there is no commit."""
         self._remove(set())
 
     def _remove(self, kept: set[str]) -> None:
@@ -164,7 +162,7 @@ class Rebucketing:
         latest: Snapshot | None,
         written: _Written,
     ) -> tuple[IndexEntry, ...]:
-        """Put the rows of a partition into the buckets that their keys have now; gives the index files for that."""
+        """Move the rows of a partition to the current buckets of their keys; returns the new index files."""
         if not files:
             return ()
         spread = Spread.of(self._layout.options)
@@ -185,7 +183,7 @@ class Rebucketing:
         return self._indexes.write(updates)
 
     def _may_be_replaced(self, partition: bytes, latest: Snapshot | None) -> bool:
-        """Whether all that the partition held may have gone since the buckets were chosen first."""
+        """Whether the partition may have been replaced since the buckets were first chosen."""
         began = self._first[partition].snapshot_id
         if latest is None or latest.id < began:
             return True
@@ -195,7 +193,7 @@ class Rebucketing:
     # ------------------------------------------------------------------------------------------------ moving rows
 
     def _moved(self, partition: bytes, file: _File, targets: _Numbers, shifts: _Shifts) -> pa.Table:
-        """The entries of a file's rows in their buckets: its own entry, if they are there already."""
+        """Returns the entries of a file's rows in their buckets; its own entry if no row moves."""
         if shifts.of(file.bucket, file.bucket) == 0 and bool((targets == file.bucket).all()):
             return file.entry
         rows = self._read(file.path, (*self._schema.field_names, *SYSTEM_SCHEMA.names))
@@ -220,7 +218,7 @@ class Rebucketing:
             raise
 
     def _read(self, path: str, names: Sequence[str]) -> pa.Table:
-        """Columns of a file that this write made, so with the columns of the table as it knows it."""
+        """Read columns of a file that this write made, with the schema of this write."""
         columns = [field_to_arrow(column).with_nullable(True) for column in self._schema.fields]
         return read_parquet(self._store.storage, [path], pa.schema([*columns, *SYSTEM_SCHEMA]), names)
 
@@ -233,9 +231,10 @@ class Rebucketing:
 
 
 class _Shifts:
-    """What is added to the sequence numbers of rows that go from one bucket to another.
+    """The amounts that are added to the sequence numbers of rows that move from one bucket to another.
 
-    All rows that take the same way are shifted alike, so their order stays; they come after all that the new bucket holds.
+    All rows with the same source and target get the same amount, so their order does not change. They come after all rows of the new
+    bucket.
     """
 
     def __init__(

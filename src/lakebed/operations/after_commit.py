@@ -1,7 +1,7 @@
-"""What follows a commit: old snapshots, partitions, tags and consumers go, manifests are merged, as the options say.
+"""What follows a commit: expiry of partitions, consumers, tags and snapshots, and merging of manifests, as the options say.
 
-The commit is made and acknowledged by then, so nothing here may fail it: whatever goes wrong is logged. Tables that are
-``write-only`` leave all of it to a job of its own. Where there is nothing to do it costs a few looks at small files.
+The commit has succeeded by then, so errors here are logged and never raised. ``write-only`` tables skip all of it; a separate job
+maintains them. If nothing is due, it only reads a few small files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOG: Final = logging.getLogger("lakebed")
 
 
 def after_commit(store: TableStore, expire_old_partitions: Callable[[TableStore], object] = expire_partitions) -> None:
-    """Clean up after a commit to this branch, unless the table is ``write-only``. Never raises."""
+    """Run the maintenance that follows a commit to this branch, unless the table is ``write-only``. Never raises."""
     try:
         options = TableOptions(store.schema().options)
         if options.write_only:
@@ -39,12 +39,12 @@ def after_commit(store: TableStore, expire_old_partitions: Callable[[TableStore]
             _expiring.submit(store, _expire_history)
         else:
             _expire_history(store)
-    except Exception as problem:  # noqa: BLE001 - the commit is made, whatever this is
-        _LOG.warning("table %s: the commit is made, but not cleaned up after: %s", store.name, problem)
+    except Exception as problem:  # noqa: BLE001 - the commit has succeeded
+        _LOG.warning("table %s: the commit succeeded, but the maintenance after it failed: %s", store.name, problem)
 
 
 def _expire_history(store: TableStore) -> None:
-    """Consumers and tags go first: what they held may go with the snapshots."""
+    """Expire consumers and tags first: snapshots that only they protected can expire then."""
     _try("consumers", store, lambda: expire_consumers(store))
     _try("tags", store, lambda: expire_tags(store))
     _try("snapshots", store, lambda: expire_snapshots(store))
@@ -53,15 +53,15 @@ def _expire_history(store: TableStore) -> None:
 def _merge_manifests(store: TableStore) -> None:
     try:
         compact_manifests(store, only_due=True)
-    except Exception as problem:  # noqa: BLE001 - nobody waits for it, and the next commit asks again
+    except Exception as problem:  # noqa: BLE001 - it runs in the background, and the next commit tries again
         _LOG.warning("table %s: manifests were not merged: %s", store.name, problem)
 
 
 def _try(what: str, store: TableStore, run: Callable[[], object]) -> None:
     try:
         run()
-    except Exception as problem:  # noqa: BLE001 - the commit is made, whatever this is
-        _LOG.warning("table %s: old %s were not removed: %s", store.name, what, problem)
+    except Exception as problem:  # noqa: BLE001 - the commit has succeeded
+        _LOG.warning("table %s: old %s were not expired: %s", store.name, what, problem)
 
 
 # --------------------------------------------------------------------------------------------------- partitions
@@ -70,16 +70,16 @@ _last_checks: Final[dict[tuple[str, str], float]] = {}
 
 
 def _partitions_due(store: TableStore, options: TableOptions) -> bool:
-    """Whether this process should look for old partitions now.
+    """Whether this process should check for old partitions now.
 
-    The first look of a process comes at a random point of the interval, so that many processes do not look at once.
+    The first check of a process is at a random time of the interval, so that many processes do not check at once.
     """
     if options.partition_expiration_time is None:
         return False
     interval = options.partition_expiration_check_interval
     table = store.paths.root, store.paths.branch
     now = time.monotonic()
-    spread = random.uniform(0, interval)  # noqa: S311 - spreads processes, no secret
+    spread = random.uniform(0, interval)  # noqa: S311 - spreads processes, not a secret
     due = now - _last_checks.setdefault(table, now - spread) >= interval
     if due or options.end_input_check_partition_expire:
         _last_checks[table] = now
@@ -91,7 +91,7 @@ def _partitions_due(store: TableStore, options: TableOptions) -> bool:
 
 
 class _Background:
-    """Threads that do one kind of work for tables that ask for it; a table waits in line once."""
+    """Threads for one kind of background work; a table is queued at most once."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -113,7 +113,7 @@ class _Background:
         submitted.add_done_callback(self._unfinished.discard)
 
     def wait(self) -> None:
-        """Until everything submitted so far is done."""
+        """Wait until all submitted work is done."""
         for future in tuple(self._unfinished):
             future.result()
 
@@ -123,6 +123,6 @@ _merging: Final = _Background("lakebed-manifests")
 
 
 def wait_for_background() -> None:
-    """Wait until expiry and merging that run in the background have caught up."""
+    """Wait until background expiry and merging of manifests are done."""
     _expiring.wait()
     _merging.wait()

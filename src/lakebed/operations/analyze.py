@@ -1,8 +1,8 @@
-"""ANALYZE: looks at the rows of a table and writes down what it found, in a file of statistics that a snapshot names.
+"""ANALYZE: reads the rows of a table and writes statistics to a file that a snapshot refers to.
 
-The rows are those of the latest snapshot; the new snapshot of kind ANALYZE changes no data. Statistics stay with the
-snapshots that follow until somebody changes the schema or analyzes anew, and tell in ``snapshotId`` what they are of: commits
-that land meanwhile do no harm. Rows are looked at batch by batch, wherever ``summarise`` does it.
+It reads the latest snapshot and commits a snapshot of kind ANALYZE, which changes no data. Later snapshots keep the statistics
+until the schema changes or the table is analyzed again. ``snapshotId`` in the file is the snapshot that was read, so concurrent
+commits do no harm. ``summarise`` decides where the rows are read; they are read batch by batch.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def analyze(
     scan: bool = True,
     summarise: Summarise | None = None,
 ) -> Snapshot | None:
-    """Write statistics of the rows, and of some columns; gives the new snapshot, ``None`` if there is nothing to analyze.
+    """Write statistics of the table and of some columns; returns the new snapshot, ``None`` for a table without snapshots.
 
-    Without ``scan`` no row is read; a table whose rows cannot be counted that way is refused.
+    Without ``scan`` no row is read; raises if the rows cannot be counted from metadata.
     """
     latest = store.snapshots.latest()
     if latest is None:
@@ -84,7 +84,7 @@ def analyze(
 
 
 def columns_to_analyze(schema: TableSchema, columns: Sequence[str] | str | None, *, where: str) -> tuple[Field, ...]:
-    """The columns that are asked for by name; none for ``None``, and for ``"all"`` those that can be analyzed."""
+    """Returns the columns with these names; none for ``None``, all that can be analyzed for ``"all"``."""
     if columns == ALL_COLUMNS:
         return tuple(column for column in schema.fields if is_analyzable(column.type))
     if isinstance(columns, str):
@@ -117,7 +117,7 @@ def _look(
 
 
 def _count(store: TableStore, works: Sequence[Work], *, scan: bool, summarise: Summarise) -> Summary:
-    """The rows: those that metadata knows of, and the others by a look at one column."""
+    """Returns the number of rows: from metadata where possible, else by reading one column."""
     known = [known_count(reader, entries) for reader, entries in works]
     rest = [
         (replace(reader, columns=(narrowest(reader),)), part.rest)
@@ -126,19 +126,19 @@ def _count(store: TableStore, works: Sequence[Work], *, scan: bool, summarise: S
     ]
     if rest and not scan:
         raise UnsupportedError(
-            f"the rows of table {store.name} can only be counted by reading them, as some have to be merged; "
+            f"the rows of table {store.name} can only be counted by reading them, because some have to be merged; "
             "leave out NOSCAN, or compact the table first"
         )
     return joined([Summary(sum(part.rows for part in known), []), *([summarise(rest, ())] if rest else [])], ())
 
 
 def _share(parts: Sequence[pa.Table], rows: int) -> int:
-    """The bytes that so many of the rows in some files take."""
+    """Returns the size of a number of rows, as their share of some files."""
     size = sum(pc.sum(entries["file_size"]).as_py() or 0 for entries in parts)
     stored = sum(pc.sum(entries["row_count"]).as_py() or 0 for entries in parts)
     return int(size * rows // stored) if stored else 0
 
 
 def summarise_here(works: Sequence[Work], columns: Sequence[Field]) -> Summary:
-    """Look at the rows in this process."""
+    """Summarise the rows in this process."""
     return joined((Summary.of(reader.batches(entries), columns) for reader, entries in works), columns)

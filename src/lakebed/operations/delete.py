@@ -1,4 +1,4 @@
-"""Rows out of a table. Append tables rewrite the files that hold some of them; primary-key tables write deletes for their keys."""
+"""Delete rows. Append tables rewrite the files with matching rows; primary-key tables write a delete for each key."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from lakebed.rows.merge_engines.merge_rows import MergeSpec
 
 
 def delete_from_append_table(store: TableStore, node: pred.Node, who: Identity) -> Snapshot | None:
-    """Rewrite the files that hold matching rows; ``None`` if no row matched."""
+    """Rewrite the files with matching rows; returns ``None`` if no row matched."""
     latest = store.snapshots.latest()
     if latest is None:
         return None
@@ -60,7 +60,7 @@ def delete_from_append_table(store: TableStore, node: pred.Node, who: Identity) 
 def delete_from_keyed_table(
     store: TableStore, matching: pa.Table, who: Identity, guard: Guard = unguarded
 ) -> Snapshot | None:
-    """Write a delete for each of these current rows; ``None`` if there are none."""
+    """Write a delete for each of these rows; returns ``None`` if there are none."""
     check_removes(MergeSpec.of(store.schema()), store.name)
     if not len(matching):
         return None
@@ -73,7 +73,7 @@ def delete_from_keyed_table(
 
 
 def check_removes(spec: MergeSpec, name: str) -> None:
-    """Refuse engines to which a delete is nothing, or only takes a row's values back."""
+    """Raise for merge engines where a delete does not remove the row: it is ignored, or only retracts values."""
     removes = spec.engine == "deduplicate" or spec.remove_on_delete or any(group.removes for group in spec.groups)
     if spec.ignore_delete or not removes:
         why = "it ignores deletes ('ignore-delete')" if spec.ignore_delete else f"its 'merge-engine' is {spec.engine}"
@@ -89,7 +89,7 @@ def check_removes(spec: MergeSpec, name: str) -> None:
 
 
 def remove_index_files(store: TableStore, index: Sequence[IndexEntry]) -> None:
-    """Remove the index files of a change that was not committed."""
+    """Delete the index files of a change that was not committed."""
     for entry in index:
         if entry.kind == ADD:
             store.storage.delete(store.paths.index(entry.file_name))

@@ -1,9 +1,9 @@
-"""What differs between two snapshots of a branch: the schema, the files, and some of the rows.
+"""The differences between two snapshots of a branch: schema, files, and some of the rows.
 
-Files are compared by name, so a file that a compaction only moved to another level is in both. Rows are compared whole, and
-only in files that are not the same in both snapshots (and those whose keys meet theirs); a row that changed is one that went
-and one that came. Rows are shown with the columns of the newer of the two schemas. Comparing them is given up where it would
-mean to open more than a number of bytes: files tell how much that is before any is opened.
+Files are compared by name, so a file that a compaction only moved to another level is in both. Rows are compared in files that
+only one snapshot has, and in files whose key ranges overlap those. A changed row is one removed row and one added row. Rows have
+the columns of the newer schema. No rows are compared if the files to read are larger than a limit; their sizes are known from
+metadata.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Difference(Printed):
 def diff(
     store: TableStore, before: Snapshot, after: Snapshot, *, sample: int = 20, max_bytes: int = MAX_BYTES
 ) -> Difference:
-    """Compare two snapshots of a branch, in any order; rows at most so many on each side, and none if ``sample`` is 0."""
+    """Compare two snapshots of a branch, in any order; returns at most ``sample`` rows of each side."""
     old, new = store.schema_of(before), store.schema_of(after)
     newer = max(old, new, key=lambda schema: schema.id)
     came, went = _changes(store, newer, before, after), _changes(store, newer, after, before)
@@ -128,7 +128,7 @@ def diff(
 
 
 def schema_differences(old: TableSchema, new: TableSchema) -> Iterator[SchemaDifference]:
-    """Columns are told apart by their ids, so a column that was renamed is the same one."""
+    """Returns the differences of two schemas. Columns are matched by id, so a renamed column is the same column."""
     were, are = ({column.id: column for column in schema.fields} for schema in (old, new))
     for number in dict.fromkeys([*are, *were]):
         yield from _column_differences(were.get(number), are.get(number))
@@ -188,13 +188,13 @@ def _files(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.Tabl
 
 
 def _changes(store: TableStore, schema: TableSchema, start: Snapshot, end: Snapshot) -> IncrementalRead:
-    """The rows of the second snapshot that the first does not have; they may come in any order."""
+    """Returns a read of the rows of the second snapshot that the first does not have; ``first`` may be the newer one."""
     interval = Interval(start.id, end, Mode.DIFF, start)
     return IncrementalRead(store, schema, interval, schema.fields, None)
 
 
 def _head(read: IncrementalRead, count: int) -> tuple[pa.Table, bool]:
-    """The first rows of a read, and whether there are more; no more is read than that takes."""
+    """Returns the first rows of a read and whether there are more; reads no more batches than that takes."""
     kept: list[pa.RecordBatch] = []
     found = 0
     for batch in read.batches():

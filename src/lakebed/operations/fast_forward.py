@@ -1,22 +1,21 @@
-"""Fast-forward: a branch's history becomes the history of main (or of the branch that the table is open on).
+"""Fast-forward: main (or the branch that the table is open on) takes over the history of a branch.
 
-Let e be the branch's earliest snapshot. Of main go the snapshots and tags from e on and the schemas from the one of e on;
-the branch's snapshots, schemas and tags take their place. Older ones of main stay, and so does the branch. What both have
-alike is left alone, so a call after a finished one does nothing.
+Let e be the earliest snapshot of the branch. On main, snapshots and tags from e on and schemas from the schema of e on are deleted,
+and those of the branch are copied. Older ones on main stay, and the branch stays. What is equal on both is not touched, so a second
+call does nothing.
 
-The order, and what a reader of main sees if it ends there:
+The steps, and what a reader of main sees after each of them:
 
-1. Where the two have different schemas under one number, main's snapshots and tags of such schemas go, newest first, before
-   the branch's schemas take their place: main as it was at an earlier snapshot.
-2. Schemas that only the branch has are added: main unchanged.
-3. The branch's snapshots are put in place, ascending: main unchanged, or the branch at one of its snapshots.
-4. Main's snapshots beyond the branch's last one go, newest first: main as it was earlier, at last the branch. So do its
-   long-lived changelogs from e on, which tell of another past.
+1. Where both have different schemas with the same id, the snapshots and tags of main with such schemas are deleted, newest first,
+   before the schemas of the branch replace them: main at an earlier snapshot.
+2. Schemas that only the branch has are copied: main unchanged.
+3. The snapshots of the branch are copied in ascending order: main unchanged, or the branch at one of its snapshots.
+4. Snapshots of main after the last one of the branch are deleted, newest first: main at an earlier snapshot, finally the branch.
+   Long-lived changelogs from e on are deleted too, because they belong to the old history.
 5. Tags, then schemas that only main had.
 
-So main is readable and without holes at any moment, and calling again finishes the job. A commit that lands on main
-meanwhile is treated like the ones before: it goes, and the result names it. Data files of what goes are left to orphan
-removal.
+So main is readable and without gaps at any time, and calling again completes an interrupted run. A commit to main in the meantime is
+deleted too, and the result names it. Data files of deleted snapshots are left to the removal of orphan files.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def _parts(snapshots: Sequence[int], tags: Sequence[str], schemas: Sequence[int]
 
 
 def fast_forward(store: TableStore, name: str, *, dry_run: bool = False) -> FastForward:
-    """Let main continue as the branch did."""
+    """Make main equal to the branch; see the module for what is deleted and copied."""
     if name in {MAIN_BRANCH, store.paths.branch}:
         raise OptionError(f"branch {store.paths.branch!r} of table {store.name} cannot be fast-forwarded to {name!r}")
     branch = store.on_branch(name)
@@ -100,18 +99,18 @@ def fast_forward(store: TableStore, name: str, *, dry_run: bool = False) -> Fast
 
 @dataclass(frozen=True, slots=True)
 class _Differences:
-    """Where main and the branch differ, from the branch's earliest snapshot on."""
+    """The differences between main and the branch, from the earliest snapshot of the branch on."""
 
     first: Snapshot
     last: int
-    numbers: frozenset[int]  # of all the branch's snapshots
-    own_snapshots: tuple[Snapshot, ...]  # main's that go or are replaced
-    snapshots: tuple[int, ...]  # the branch's that main lacks or has otherwise
+    numbers: frozenset[int]  # ids of all snapshots of the branch
+    own_snapshots: tuple[Snapshot, ...]  # snapshots of main that are deleted or replaced
+    snapshots: tuple[int, ...]  # snapshots of the branch that main lacks or has with other content
     own_tags: dict[str, Snapshot]
     tags: tuple[str, ...]
-    own_schemas: tuple[int, ...]  # only on main, from the first snapshot's on
+    own_schemas: tuple[int, ...]  # only on main, from the schema of the first snapshot on
     changed_schemas: tuple[int, ...]  # on both, with different content
-    schemas: tuple[int, ...]  # the branch's that main lacks
+    schemas: tuple[int, ...]  # only on the branch
 
 
 def _differences(store: TableStore, branch: TableStore) -> _Differences:
@@ -119,7 +118,7 @@ def _differences(store: TableStore, branch: TableStore) -> _Differences:
     theirs = {snapshot.id: snapshot for snapshot in branch.snapshots.read_many(ids)}
     if not theirs:
         raise NotFoundError(
-            f"branch {branch.paths.branch!r} of table {store.name} has no snapshot to go forward to; write to it first"
+            f"branch {branch.paths.branch!r} of table {store.name} has no snapshot to fast-forward to; write to it first"
         )
     first = theirs[min(theirs)]
     ours = {one.id: one for one in store.snapshots.read_many([n for n in store.snapshots.ids() if n >= first.id])}
@@ -152,13 +151,13 @@ def _schema_bytes(store: TableStore, schema_id: int) -> bytes:
 
 
 def _schema(store: TableStore, schema_id: int) -> TableSchema:
-    """A schema as it is on disk now: other than usual, its content may change here."""
+    """Returns a schema as it is on disk, bypassing caches: a fast-forward may replace the content of a schema."""
     return TableSchema.from_json(_schema_bytes(store, schema_id), where=store.paths.schema(schema_id))
 
 
 @dataclass
 class _Work:
-    """One fast-forward on its way."""
+    """One fast-forward."""
 
     store: TableStore
     branch: TableStore
@@ -166,7 +165,7 @@ class _Work:
     also_removed: set[int] = field(default_factory=set)
 
     def check(self) -> None:
-        """Refuse if something that stays on main needs a schema that does not stay what it is."""
+        """Raise if a snapshot or tag that stays on main needs a schema that is replaced or deleted."""
         lost = min((*self.plan.changed_schemas, *self.plan.own_schemas), default=_NONE)
         if lost == _NONE:
             return
@@ -180,14 +179,14 @@ class _Work:
             if snapshot.schema_id >= lost:
                 raise UnsupportedError(
                     f"table {self.store.name} cannot be fast-forwarded to branch {self.branch.paths.branch!r}: the branch "
-                    f"begins at snapshot {first}, so {what} stays, but needs schema {snapshot.schema_id}, which the branch "
-                    f"does not have like this; expire snapshots before {first} and delete such tags first"
+                    f"begins at snapshot {first}, so {what} stays, but it needs schema {snapshot.schema_id}, which is different on the "
+                    f"branch; expire snapshots before {first} and delete such tags first"
                 )
 
     def run(self) -> None:
         store, plan = self.store, self.plan
         with contextlib.suppress(LakebedError):
-            store.storage.delete(store.paths.latest_hint)  # as long as there is none, everyone looks at the snapshots
+            store.storage.delete(store.paths.latest_hint)  # without the hint, readers list the snapshots
         withdrawn = self._withdraw()
         for schema_id in sorted({*plan.schemas, *plan.changed_schemas}):
             store.storage.replace(store.paths.schema(schema_id), _schema_bytes(self.branch, schema_id))
@@ -208,7 +207,7 @@ class _Work:
         self._write_hints()
 
     def _withdraw(self) -> set[int]:
-        """Take away what would be read with the wrong schema once the branch's schemas are in place."""
+        """Delete what would be read with the wrong schema once the schemas of the branch are copied."""
         store, plan = self.store, self.plan
         changed = min(plan.changed_schemas, default=_NONE)
         if changed == _NONE:
@@ -241,7 +240,7 @@ class _Work:
             self.also_removed.update(beyond)
 
     def _remove_strays(self) -> None:
-        """A commit on top of the branch's last snapshot may have used a schema that is gone now."""
+        """Delete commits after the last snapshot of the branch, which may have used a deleted schema."""
         beyond = [number for number in self.store.snapshots.ids() if number > self.plan.last]
         for snapshot in reversed(self.store.snapshots.read_many(beyond)):
             if snapshot.schema_id in self.plan.own_schemas:
@@ -249,7 +248,7 @@ class _Work:
                 self.also_removed.add(snapshot.id)
 
     def _take_back_expired(self) -> None:
-        """Snapshots that expired on the branch while they were copied may lack files."""
+        """Delete copied snapshots that expired on the branch meanwhile, because their files may be missing."""
         earliest = min(self.branch.snapshots.ids(), default=self.plan.last)
         for number in self.plan.snapshots:
             if number < earliest:

@@ -1,7 +1,7 @@
-"""Partitions marked as done: a file ``_SUCCESS`` in the folder of each, for jobs that wait for it.
+"""Mark partitions as done: writes a file ``_SUCCESS`` to the folder of each, for jobs that wait for it.
 
-The file says when the partition was first and last marked, as Paimon writes it. Marking says nothing about the rows: a done
-partition can be written as before.
+The file contains the times when the partition was first and last marked, as Paimon writes it. A partition that is marked as done
+can still be written to.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CREATED, _MODIFIED = "creationTime", "modificationTime"
 
 
 def mark_partitions_done(store: TableStore, partitions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Mark partitions as done; gives the paths of the files. Values may be given as text."""
+    """Mark partitions as done; returns the paths of the files. Values may be given as text."""
     schema = store.schema()
     options = TableOptions(schema.options)
     if not schema.partition_keys:
@@ -54,7 +54,7 @@ def _success_path(store: TableStore, schema: TableSchema, options: TableOptions,
 
 
 def _created(store: TableStore, path: str, now: int) -> int:
-    """When the partition was marked for the first time."""
+    """Returns the time when the partition was marked for the first time."""
     try:
         known = json.loads(store.storage.read(path))
         return int(known[_CREATED])
@@ -63,5 +63,5 @@ def _created(store: TableStore, path: str, now: int) -> int:
         ValueError,
         KeyError,
         TypeError,
-    ):  # not there yet, or not readable: marked for the first time
+    ):  # missing or not readable: this is the first time
         return now

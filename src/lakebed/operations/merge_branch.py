@@ -1,12 +1,11 @@
-"""Merge of a branch of an append-only table: main gets the files that were added on the branch, in one APPEND commit.
+"""Merge a branch of an append-only table: adds the files of the branch to main, in one APPEND commit.
 
-Both histories since the snapshot at which they parted must be there and hold nothing but added files: a file that main does
-not have could otherwise be one that main has rewritten, and its rows would come twice. Nothing of that is remembered
-anywhere: which files main already has is read off its own history in each attempt of the commit, so merging twice, or by
-two processes at once, adds each file once.
+Both histories must be complete since their last common snapshot, and must only have added files. Otherwise a file that main does
+not have could be one that main has rewritten, and its rows would be added twice. Each attempt of the commit reads from the history
+of main which files it already has. So merging twice, or by two processes at once, adds each file once.
 
-Files keep their schema. One that main knows under another number, because only options differ, gets main's number; one
-that main does not have is refused.
+Files keep their schema. A schema that main has with another id, because only options differ, gets the id of main; one that main does
+not have is an error.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _ADDS_ONLY: Final = frozenset({CommitKind.APPEND, CommitKind.ANALYZE})
 
 
 def merge_branch(store: TableStore, name: str) -> Snapshot | None:
-    """Add the files of a branch that main lacks; gives the snapshot, or ``None`` if main has them all."""
+    """Add the files of a branch that main lacks; returns the snapshot, or ``None`` if main has all of them."""
     if name == store.paths.branch:
         raise OptionError(f"branch {name!r} of table {store.name} cannot be merged into itself; name another branch")
     branch = store.on_branch(name)
@@ -49,8 +48,8 @@ def _check_tables(store: TableStore, branch: TableStore) -> None:
     ours, theirs = store.schema(), branch.schema()
     if ours.primary_keys or theirs.primary_keys:
         raise UnsupportedError(
-            f"table {store.name} has a primary key, and branches of such tables cannot be merged: which of two rows is "
-            "newer is not known; fast-forward, or write the branch's rows to the table"
+            f"table {store.name} has a primary key, and branches of such tables cannot be merged: it is unknown "
+            "which of two rows is newer; fast-forward, or write the branch's rows to the table"
         )
     if _placement(ours) != _placement(theirs):
         raise SchemaError(
@@ -68,20 +67,20 @@ def _placement(schema: TableSchema) -> tuple[object, ...]:
 
 
 def _missing(store: TableStore, branch: TableStore, latest: Snapshot | None, newest: Snapshot) -> pa.Table:
-    """The files that were added on the branch and not on main, as entries of main."""
+    """Returns the files that were added on the branch and not on main, as entries for main."""
     parted = _parted(store, branch, latest, newest)
     theirs = _added(branch, parted, newest.id)
     ours = _added(store, parted, 0 if latest is None else latest.id)
-    # Names of data files are unique in a table, so a name stands for a file.
+    # Names of data files are unique in a table, so the name identifies the file.
     known = pc.is_in(theirs["file_name"], value_set=ours["file_name"].combine_chunks())
     return _with_our_schemas(store, branch, theirs.filter(pc.invert(known)))
 
 
 def _parted(store: TableStore, branch: TableStore, latest: Snapshot | None, newest: Snapshot) -> int:
-    """The last snapshot that both histories share; 0 if they share none and both are there from the beginning."""
+    """Returns the last common snapshot of both histories; 0 if there is none and both are complete."""
     ours, theirs = store.snapshots.ids(), branch.snapshots.ids()
     shared = sorted(set(ours) & set(theirs))
-    low, high = 0, len(shared)  # of the shared numbers, those before ``low`` are the same snapshot
+    low, high = 0, len(shared)  # up to ``low``, both have the same snapshot for an id
     while low < high:
         middle = (low + high) // 2
         if store.snapshots.find(shared[middle]) == branch.snapshots.find(shared[middle]):
@@ -91,25 +90,25 @@ def _parted(store: TableStore, branch: TableStore, latest: Snapshot | None, newe
     if low:
         return shared[low - 1]
     if theirs and branch.snapshots.find(theirs[0]) in store.snapshots.tags().values():
-        return theirs[0]  # it expired on main, but a tag tells that it was there
+        return theirs[0]  # it expired on main, but a tag of main has it
     ours_complete = latest is None or (bool(ours) and ours[0] == FIRST_SNAPSHOT_ID)
     if ours_complete and theirs and theirs[0] == FIRST_SNAPSHOT_ID:
         return 0
     raise UnsupportedError(
-        f"the snapshot at which branch {branch.paths.branch!r} and table {store.name} parted has expired, so it is not "
-        f"known which files are new on the branch (its newest snapshot is {newest.id}); write its rows to the table instead"
+        f"the last common snapshot of branch {branch.paths.branch!r} and table {store.name} has expired, so it is unknown "
+        f"which files are new on the branch (its newest snapshot is {newest.id}); write its rows to the table instead"
     )
 
 
 def _added(store: TableStore, after: int, last: int) -> pa.Table:
-    """The files added by the snapshots from ``after`` (exclusive) to ``last``; refused if they did anything else."""
+    """Returns the files added by the snapshots from ``after`` (exclusive) to ``last``; raises if they did anything else."""
     numbers = list(range(after + 1, last + 1))
     snapshots = store.snapshots.read_many(numbers)
     where = f"branch {store.paths.branch!r} of table {store.name}"
     if len(snapshots) != len(numbers):
         gone = min(set(numbers) - {snapshot.id for snapshot in snapshots})
         raise UnsupportedError(
-            f"{where} cannot be merged: its snapshot {gone} has expired, so it is not known whether files were only added "
+            f"{where} cannot be merged: its snapshot {gone} has expired, so it is unknown whether files were only added "
             f"since snapshot {after}; write the branch's rows to the table instead"
         )
     metas: list[ManifestMeta] = []
@@ -143,7 +142,7 @@ def _with_our_schemas(store: TableStore, branch: TableStore, entries: pa.Table) 
 
 
 def _known_schemas(store: TableStore, wanted: Sequence[int]) -> list[TableSchema]:
-    """Main's schemas, those with the wanted numbers first."""
+    """Returns the schemas of main, those with the wanted ids first."""
     ids = store.schemas.ids()
     return [store.schemas.get(number) for number in sorted(ids, key=lambda number: (number not in wanted, number))]
 

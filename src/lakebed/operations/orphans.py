@@ -1,14 +1,14 @@
-"""Orphan files: what lies in a table's folders and nothing refers to.
+"""Remove orphan files: files in the folders of a table that nothing refers to.
 
-They come from writers that died, and from expiry or rollback that did. What it promises:
+They are left behind by writers, expiries and rollbacks that crashed. What it promises:
 
-* Only files that Paimon's writers or Lakebed make are looked at, told by folder and name; any other file is left alone.
-  Sidecars below ``.lakebed`` are no orphans.
-* A file goes only if no snapshot, tag or long-lived changelog of any branch needs it, by name, and if it is older than
-  ``older_than``, a day ago unless the call says otherwise: a commit under way has files that nothing refers to yet.
-* Candidates are listed before references are read, so a commit that lands in between is seen. If a reference cannot be
-  read, nothing is removed at all.
-* Storage is asked once per folder, several at a time; files are compared as columns of names.
+* It considers only files that Paimon's writers or Lakebed create, recognised by folder and name. It never touches other files.
+  Sidecar files below ``.lakebed`` are not orphans.
+* It deletes a file only if no snapshot, tag or long-lived changelog of any branch refers to its name, and if the file is older than
+  ``older_than`` (default: one day), because a commit in progress has files that nothing refers to yet.
+* It lists the files before it reads the references, so it sees the references of a commit in between. If a reference cannot be
+  read, it deletes nothing.
+* It lists each folder once, several in parallel, and compares files as columns of names.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _BUCKET: Final = re.compile(r"bucket-(?:\d+|postpone)")
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """One folder to look into, and what its files are by their names; the first pattern that fits counts."""
+    """One folder to list, with patterns that give the kind of a file; the first match counts."""
 
     path: str
     patterns: Sequence[tuple[str, re.Pattern[str]]]
@@ -56,9 +56,9 @@ class _Folder:
 def remove_orphan_files(
     store: TableStore, *, older_than: object = None, dry_run: bool = True, now_millis: int | None = None
 ) -> Removal:
-    """Remove files of the whole table, all branches included, that nothing refers to; by default only list them.
+    """Delete files of the whole table, all branches included, that nothing refers to; by default only list them.
 
-    ``older_than`` is a time (datetime, ISO text, epoch milliseconds) or a length of time before now such as ``1 d``.
+    ``older_than`` is a time (datetime, ISO text, epoch milliseconds) or a duration ago such as ``1 d``.
     """
     now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
     cutoff = now - _DAY_MILLIS if older_than is None else parse_time(older_than, "older_than", now=now)
@@ -85,7 +85,7 @@ def _unreferenced(store: TableStore, files: list[DoomedFile], names: list[str]) 
 
 
 def _listed(store: TableStore, cutoff: int) -> tuple[list[DoomedFile], list[str]]:
-    """The files that writers make, older than a moment: with their path, and with their name."""
+    """Returns the files of known kinds that are older than a time, and their names."""
     with ThreadPoolExecutor(_THREADS) as pool:
         folders = [*_own_folders(store), *_bucket_folders(store, pool)]
         listings = pool.map(lambda folder: store.storage.list(folder.path, hidden=True), folders)
@@ -111,12 +111,12 @@ def _kind(info: FileInfo, patterns: Iterable[tuple[str, re.Pattern[str]]]) -> st
 
 
 def _own_folders(store: TableStore) -> list[_Folder]:
-    """Folders with metadata. What branches hold as roots of references is never an orphan, only temporaries beside it."""
+    """Returns the folders with metadata. Snapshots, tags and changelogs are never orphans; temporary files beside them are."""
     paths = store.paths
     shared = [
         _Folder(paths.manifests, _MANIFEST_FOLDER),
         _Folder(paths.indexes, (("index", re.compile(r"index-.+|.+\.index")),)),
-        # Paimon's versions after 2.0 put sketches beside their statistics, which only the statistics name.
+        # Versions of Paimon after 2.0 write sketches beside statistics, and only the statistics refer to them.
         _Folder(paths.statistics, (("statistics", re.compile(r"stats?-(?!sidecar-).+")),)),
     ]
     for branch in branch_stores(store):
@@ -126,7 +126,7 @@ def _own_folders(store: TableStore) -> list[_Folder]:
 
 
 def _bucket_folders(store: TableStore, pool: ThreadPoolExecutor) -> list[_Folder]:
-    """The folders of buckets: as many levels of ``key=value`` as the table has partition columns, then ``bucket-n``."""
+    """Returns the folders of buckets: one level of ``key=value`` for each partition column, then ``bucket-n``."""
     schema = store.schema()
     options = TableOptions(schema.options)
     root = "/".join(part for part in (store.paths.root, (options.data_file_directory or "").strip("/")) if part)
@@ -135,7 +135,7 @@ def _bucket_folders(store: TableStore, pool: ThreadPoolExecutor) -> list[_Folder
         level = _below(store, pool, level, re.compile(r"[^.=][^=]*=.*"))
     data = re.escape(options.data_file_prefix)
     changelog = re.escape(options.changelog_file_prefix)
-    # Names are told by the table's prefixes and by the usual ones, which files from before an ALTER may carry.
+    # Names start with a prefix of the table, or with a default one if they were written before an ALTER.
     patterns = (
         ("changelog", re.compile(rf"(?:{changelog}|changelog-).+")),
         ("data", re.compile(rf"(?:{data}|data-).+")),

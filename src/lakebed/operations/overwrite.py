@@ -43,7 +43,7 @@ def overwrite(
     engine: Engine = IN_PROCESS,
     guard: Guard = unguarded,
 ) -> Snapshot | None:
-    """Replace a static partition, the partitions that the data has rows of, or the whole table."""
+    """Replace a static partition, the partitions that the data has rows for, or the whole table."""
     if who.identifier != BATCH_IDENTIFIER:
         done = find_committed(store, who.user, who.identifier, CommitKind.OVERWRITE)
         if done is not None:
@@ -56,9 +56,9 @@ def overwrite(
 def replacing(
     store: TableStore, partition: Mapping[str, Any] | None, who: Identity, *, dynamic: bool | None = None
 ) -> Callable[[NewFiles], Commit]:
-    """The commit of an overwrite, to be made of the files that were written.
+    """Returns a function that builds the commit of an overwrite from the files that were written.
 
-    ``dynamic`` says whether just the partitions that the data has rows of are replaced; without it the table's options do.
+    With ``dynamic`` only the partitions that the data has rows for are replaced; the table's options decide by default.
     """
     schema = store.schema()
     node = partition_predicate(schema, partition) if partition else None
@@ -77,7 +77,7 @@ def replacing(
 
 
 def lifted(entries: pa.Table, schema: TableSchema) -> pa.Table:
-    """Sorted files that are alone in their bucket go to the highest level at once: there is nothing to merge them with."""
+    """Returns entries with files on the highest level where nothing in their bucket overlaps them."""
     if not schema.primary_keys or not len(entries):
         return entries
     files = level_files(entries, [schema.field(name).type for name in schema.trimmed_primary_key])
@@ -95,7 +95,7 @@ def _check_inside(entries: pa.Table, node: pred.Node | None, schema: TableSchema
     mask = partition_mask(entries, node, schema)
     if node is not None and mask is not None and not mask.all():
         raise DataError(
-            f"the data holds rows outside of the partition to be overwritten ({pred.to_text(node)}); "
+            f"the data has rows outside of the partition to be overwritten ({pred.to_text(node)}); "
             "leave them out, or overwrite without naming a partition. Nothing was written"
         )
 
@@ -106,7 +106,7 @@ def _check_inside(entries: pa.Table, node: pred.Node | None, schema: TableSchema
 def replace_partitions(
     store: TableStore, new: pa.Table, index: Sequence[IndexEntry] = ()
 ) -> Callable[[Snapshot | None], Change]:
-    """Replace exactly the partitions of the new files (dynamic overwrite); ``index`` are index files that come with them."""
+    """Returns a plan that replaces the partitions of the new files (dynamic overwrite); ``index`` are their index files."""
     partitions = pc.unique(new["partition"].combine_chunks())
 
     def plan(latest: Snapshot | None) -> Change:
@@ -120,9 +120,9 @@ def replace_partitions(
 def delete_partitions(
     store: TableStore, partitions: pa.Array, still: Callable[[pa.Table], pa.Array] | None = None
 ) -> Callable[[Snapshot | None], Change]:
-    """Delete whole partitions, given as encoded rows.
+    """Returns a plan that deletes whole partitions, given as encoded rows.
 
-    ``still`` picks those that are to go out of their live files, for whoever must look again after a lost race.
+    ``still`` returns those to delete from their live files; it is called again for every attempt of the commit.
     """
 
     def plan(latest: Snapshot | None) -> Change:
@@ -138,7 +138,7 @@ def delete_partitions(
 def replace_matching(
     store: TableStore, where: pred.Node | None, new: pa.Table, index: Sequence[IndexEntry] = ()
 ) -> Callable[[Snapshot | None], Change]:
-    """Replace the partitions that satisfy a predicate over partition columns, or the whole table for ``None``."""
+    """Returns a plan that replaces the partitions that satisfy a predicate, or the whole table for ``None``."""
 
     def plan(latest: Snapshot | None) -> Change:
         if latest is None:
@@ -163,7 +163,7 @@ def _change(
     is_replaced: Callable[[bytes], bool],
     new_index: Sequence[IndexEntry] = (),
 ) -> Change:
-    """The old files go and the new ones come; index files go with the partitions that they belong to."""
+    """Returns the change: old files are deleted, new ones added, and index files of replaced partitions deleted."""
     live = store.manifests.read_index(None if latest is None else latest.index_manifest)
     gone = (replace(entry, kind=DELETE) for entry in live if is_replaced(entry.partition))
     return Change(entries=pa.concat_tables([as_deletes(old), new]), index=(*gone, *new_index))

@@ -1,8 +1,8 @@
-"""One branch's share of a read: which files of a snapshot hold the rows asked for, and the kernel that reads them.
+"""Read a snapshot: which of its files hold the requested rows, and the kernel that reads them.
 
-A read of a table is a list of such parts, mostly of one. With ``scan.fallback-branch`` a second branch supplies the
-partitions that the first does not have; ``scan.primary-branch`` is the same with the branches changed over. Each part
-reads with the schemas, buckets and merge engine of its own branch; the columns are those that the table was asked for.
+A read of a table is a list of parts, one for each branch; mostly there is one. With ``scan.fallback-branch`` a second branch supplies
+the partitions that the first does not have; ``scan.primary-branch`` is the same with the branches exchanged. Each part uses the
+schemas, buckets and merge engine of its own branch; the columns are those of the request.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ class PlanOnce:
 
 @dataclass(frozen=True)
 class BranchRead:
-    """What one branch adds to a read.
+    """The part of a read that one branch supplies.
 
-    ``hidden`` are encoded partitions that another part supplies, ``only`` the ones that this part supplies (without it, all
-    others); ``read_manifests`` reads manifests some other way than in this process.
+    ``hidden`` are encoded partitions that another part supplies. ``only`` are the partitions that this part supplies; all others
+    without it. ``read_manifests`` reads manifests elsewhere than in this process.
     """
 
     store: TableStore
@@ -98,7 +98,7 @@ class BranchRead:
 
     @property
     def _file_predicate(self) -> pred.Node | None:
-        """What may rule out files: of a primary-key table only keys, as a newer version of a row may lie elsewhere."""
+        """The condition that may exclude files. Primary-key tables: only on keys, because a newer version may be in another file."""
         if self.predicate is None or not self.schema.primary_keys:
             return self.predicate
         implied = pred.implied(self.predicate, self.schema.primary_keys)
@@ -116,7 +116,7 @@ class BranchRead:
         return kind(self.store, self.schema, self.columns, self.predicate, self.deleted)
 
     def partitions(self) -> pa.Array:
-        """The encoded partitions that this branch has, as far as the predicate asks for them."""
+        """Returns the encoded partitions of this branch that satisfy the predicate."""
         if self.snapshot is None:
             return pa.array([], pa.binary())
         predicate = partition_part(self.predicate, self.schema)
@@ -131,7 +131,7 @@ class BranchRead:
 
 
 def parts_of(read: BranchRead, *, time_travel: bool) -> tuple[BranchRead, ...]:
-    """The parts that a read of a branch consists of, in the order in which they are asked for a partition."""
+    """Returns the parts of a read; the first part that has a partition supplies it."""
     options = TableOptions(read.store.schema().options)
     joined = options.joined_branch(read.store.paths.branch)
     if joined is None:
@@ -143,7 +143,7 @@ def parts_of(read: BranchRead, *, time_travel: bool) -> tuple[BranchRead, ...]:
 
 
 def _on_branch(read: BranchRead, branch: str, option: str, *, time_travel: bool) -> BranchRead:
-    """The same read on another branch; of the same moment, if an earlier one is asked for."""
+    """Returns the same read on another branch; with time travel, at the same time."""
     try:
         store = read.store.on_branch(branch)
     except NotFoundError as error:
@@ -158,7 +158,7 @@ def _on_branch(read: BranchRead, branch: str, option: str, *, time_travel: bool)
 
 
 def _check_same_columns(ours: TableSchema, theirs: TableSchema, name: str, branch: str, option: str) -> None:
-    """Nullability may differ, as one branch may have a primary key and the other none."""
+    """Raise if columns differ. Nullability may differ, because only one branch may have a primary key."""
     mine = [(column.name, nullable(column.type)) for column in ours.fields]
     other = [(column.name, nullable(column.type)) for column in theirs.fields]
     if mine != other or ours.partition_keys != theirs.partition_keys:

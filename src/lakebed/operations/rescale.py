@@ -1,7 +1,7 @@
-"""Another number of buckets for rows that are there: partitions are read and written anew, in one commit.
+"""Rescale: rewrites partitions with another number of buckets, in one commit.
 
-The option ``bucket`` of the table is left alone; files say themselves how many buckets their partition has. Partitions that
-others change meanwhile would lose that change, so then the commit fails and nothing has changed.
+The option ``bucket`` of the table does not change; the entries of files record the number of buckets of their partition. If another
+commit changes one of the partitions meanwhile, the commit raises a conflict and the table is unchanged.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from lakebed.options import TableOptions
 
 
 def checked_buckets(schema: TableSchema, buckets: int | None, name: str) -> int:
-    """The number of buckets that rows get: the one asked for, else that of the table's option."""
+    """Returns the requested number of buckets, by default that of the option ``bucket``; raises if it is not valid."""
     own = TableOptions(schema.options).bucket
     if own <= 0:
         raise UnsupportedError(
-            f"table {name} has no fixed number of buckets ('bucket' = {own}), so none can be set anew"
+            f"table {name} has no fixed number of buckets ('bucket' = {own}), so it cannot be rescaled"
         )
     wanted = own if buckets is None else buckets
     if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
-        raise OptionError(f"the number of buckets is {wanted!r}; it must be a whole number from 1 on")
+        raise OptionError(f"the number of buckets is {wanted!r}; it must be an integer of at least 1")
     return wanted
 
 
@@ -47,7 +47,7 @@ def rescale(
     engine: Engine = IN_PROCESS,
     guard: Guard = unguarded,
 ) -> Snapshot | None:
-    """Write rows, which are all rows of their partitions in a snapshot, with another number of buckets."""
+    """Write the rows of whole partitions of a snapshot with another number of buckets."""
     target = store.with_options({TableOptions.bucket.name: str(buckets)})
     schema = target.schema()
 
@@ -71,6 +71,6 @@ def rescale(
 
 
 def _names(entries: pa.Table) -> pa.Array:
-    """What files there are, in a fixed order."""
+    """Returns the names of files in a fixed order."""
     names = entries["file_name"].combine_chunks()
     return names.take(pc.array_sort_indices(names))

@@ -1,11 +1,11 @@
-"""Rollback: a branch becomes again what it was at an earlier snapshot.
+"""Roll back: an earlier snapshot of a branch becomes the latest again.
 
-Newer snapshots go, and with them newer tags and newer long-lived changelogs; schemas stay, and data files are left to
-orphan removal. Snapshots go from the newest down, so whenever this dies the branch is at some snapshot between where it
-was and the target, and rolling back again finishes the job. A commit that lands meanwhile is rolled back too: the
-snapshots are listed again until none is newer than the target.
+Newer snapshots, their tags and newer long-lived changelogs are deleted. Schemas stay, and data files are left to the removal of
+orphan files. Snapshots are deleted from the newest down: after a crash the branch is at a snapshot between the old latest and the
+target, and another rollback completes the work. A commit in the meantime is rolled back too: the snapshots are listed again until
+none is newer than the target.
 
-A tag whose snapshot expired gets its snapshot back before anything goes.
+If the target is a tag whose snapshot has expired, the snapshot file is restored first.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def rollback_to(
     dry_run: bool = False,
     check: Callable[[Snapshot], None] | None = None,
 ) -> RollbackPlan:
-    """Roll a branch back to a snapshot, a tag, or the newest snapshot of a moment (epoch milliseconds) or watermark.
+    """Roll a branch back to a snapshot, a tag, or the newest snapshot at a time (epoch milliseconds) or a watermark.
 
-    ``check`` is asked first whether the branch may become what that snapshot is, and raises if not.
+    ``check`` is called with the target first, and raises if the branch must not be rolled back to it.
     """
     if sum(given is not None for given in (snapshot, tag, timestamp_millis, watermark)) != 1:
         raise OptionError("a rollback needs exactly one of a snapshot, a tag, a timestamp and a watermark")
@@ -137,13 +137,13 @@ def _changelogs_after(store: TableStore, target: Snapshot) -> list[int]:
 
 
 def _recreate(store: TableStore, target: Snapshot, tag: str | None) -> None:
-    """Give a tag its snapshot file back; if the tag goes away meanwhile, so may the files, and nothing is rolled back."""
+    """Restore the snapshot file of a tag; if the tag is deleted meanwhile, its files may be too, so raise without a rollback."""
     if tag is None:
         raise _gone(store, target)
     path, text = store.paths.snapshot(target.id), snapshot_to_json(target).encode()
     before: bytes | None = None
     if not store.storage.create_exclusive(path, text):
-        # The id is in use by a later commit, which goes like the newer ones.
+        # A later commit uses the id; it is deleted like the newer ones.
         before = store.storage.read(path)
         store.storage.replace(path, text)
     if store.snapshots.find_tag(tag) != target:
@@ -157,7 +157,7 @@ def _recreate(store: TableStore, target: Snapshot, tag: str | None) -> None:
 
 def _gone(store: TableStore, target: Snapshot) -> NotFoundError:
     return NotFoundError(
-        f"snapshot {target.id} of table {store.name} went away before the rollback began; nothing was rolled back"
+        f"snapshot {target.id} of table {store.name} was deleted before the rollback started; nothing was rolled back"
     )
 
 
@@ -173,5 +173,5 @@ def _delete_newer_snapshots(store: TableStore, target: Snapshot) -> set[int]:
 
 
 def _set_hint(store: TableStore, path: str, snapshot_id: int) -> None:
-    with contextlib.suppress(LakebedError):  # a hint is only a hint
+    with contextlib.suppress(LakebedError):  # hints are optional
         store.storage.replace(path, str(snapshot_id).encode())

@@ -25,7 +25,7 @@ SELECT id FROM t ORDER BY id;
 --> 10
 INSERT INTO t REPLACE WHERE d = DATE '2024-01-02' VALUES (30, 'C', DATE '2024-01-02', 9);
 INSERT INTO t REPLACE WHERE d = DATE '2024-01-02' VALUES (31, 'C', DATE '2024-01-09', 9);
---! the data holds rows outside of the partition
+--! the data has rows outside of the partition
 SELECT id FROM t ORDER BY id;
 --> 2
 --> 6

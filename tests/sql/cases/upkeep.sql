@@ -24,7 +24,7 @@ SELECT partition, total_buckets FROM `k$partitions`;
 --> d=2024-01-01 | 2
 --> d=2024-01-02 | 2
 CALL sys.rescale('k', 0);
---! the number of buckets is 0; it must be a whole number from 1 on
+--! the number of buckets is 0; it must be an integer of at least 1
 CALL sys.rescale(table => 'k', partitions => 'd=2024-01-01', where => 'd IS NULL');
 --! give either partitions or where, not both
 CALL sys.rescale(table => 'k', partitions => 'nope=1');
@@ -79,7 +79,7 @@ CREATE TABLE a (id INT);
 CALL sys.purge_files('a');
 --> Success
 CALL sys.rescale('a', 2);
---! has no fixed number of buckets ('bucket' = -1), so none can be set anew
+--! has no fixed number of buckets ('bucket' = -1), so it cannot be rescaled
 CALL sys.mark_partition_done('a', 'x=1');
 --! has no partitions, so none can be marked done
 CALL sys.repair_earliest_snapshot('a', 1);

@@ -1,7 +1,7 @@
-"""Folds the manifests of a table: a COMPACT snapshot that changes no data, only how the list of files is written down.
+"""Compact manifests: merges the manifests of a table with a COMPACT snapshot that changes no data.
 
-Concurrent commits are not disturbed. One that lands first makes this one rebase: what it merged stays merged, the new
-manifests follow behind.
+Concurrent commits do not conflict. If another commit lands first, this one rebases: the merged manifests stay, and the new manifests
+are appended to them.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ class ManifestCompaction(Printed):
 
 
 def compact_manifests(store: TableStore, *, dry_run: bool = False, only_due: bool = False) -> ManifestCompaction:
-    """Fold all manifests of the latest snapshot that a delete can touch, and join the small ones.
+    """Merge all manifests of the latest snapshot that DELETE entries refer to, and the small ones.
 
-    With ``only_due`` just what a commit would merge, however large, and everything only if much of it can be dropped.
+    With ``only_due`` merge only what a commit would merge, and all manifests if many of their entries can be dropped.
     """
     latest = store.snapshots.latest()
     metas = [] if latest is None else store.manifests.base_and_delta(latest)

@@ -1,12 +1,12 @@
-"""Expiry of long-lived changelogs: a prefix of them goes, and with it the files that were kept for them alone.
+"""Expire long-lived changelogs: deletes the oldest of them, and the files that only they need.
 
-Which ones go is decided as for snapshots, by ``changelog.num-retained.*`` and ``changelog.time-retained``, never what a
-consumer still has to read. While the table keeps changelogs longer than snapshots, the last one stays, as in Paimon.
+The rules are those of snapshots, with ``changelog.num-retained.*`` and ``changelog.time-retained``; changelogs that a consumer still
+has to read stay. While the table keeps changelogs longer than snapshots, the last changelog stays, as in Paimon.
 
-With a changelog go its changelog files. A table that writes none has kept the files that its commits added, though a later
-commit deleted them: they go with the changelog of that later commit, since all that came before it are gone then too. The
-order is that of :mod:`lakebed.operations.expire.expire_snapshots`: first the changelogs, oldest first, then another look at who holds files,
-then the files.
+The changelog files of a changelog are deleted with it. A table without changelog files keeps the data files that its commits added,
+also after a later commit deleted them; they are deleted with the changelog of that later commit, when all earlier changelogs have
+expired. The order is that of :mod:`lakebed.operations.expire.expire_snapshots`: first the changelogs, oldest first, then the
+references are read again, then the files are deleted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from lakebed.options import TableOptions
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangelogRetention:
-    """Which changelogs stay, counted with the snapshots after them; at most ``max_deletes`` go at once."""
+    """Which changelogs stay, counted together with the snapshots after them; at most ``max_deletes`` expire at once."""
 
     retain_min: int
     retain_max: int
@@ -53,7 +53,7 @@ class ChangelogRetention:
 
 @dataclass(frozen=True, slots=True)
 class GoingChangelogs:
-    """Changelogs that go, with all that may go with them."""
+    """Changelogs that expire, with the files that may be deleted with them."""
 
     ids: tuple[int, ...]
     files: tuple[DoomedFile, ...]
@@ -67,7 +67,7 @@ def first_changelog_kept(
     next_read: int | None,
     time_of: Callable[[int], int | None],
 ) -> int:
-    """The first changelog that stays; all before it go. ``latest`` is the newest snapshot of the table."""
+    """Returns the first changelog that stays; all before it expire. ``latest`` is the newest snapshot of the table."""
     earliest, last = ids[0], ids[-1]
     end = min(latest - wanted.retain_min + 1, earliest + wanted.max_deletes, last if wanted.keep_last else last + 1)
     if next_read is not None:
@@ -81,9 +81,9 @@ def first_changelog_kept(
 
 
 def changelogs_to_expire(store: TableStore, options: TableOptions, now_millis: int) -> GoingChangelogs | None:
-    """What goes now, ``None`` if nothing does."""
+    """Returns what expires now; ``None`` if nothing does."""
     ids = changelog_ids(store)
-    latest = store.snapshots.latest_id() if ids else None  # most tables have none, and every commit comes by
+    latest = store.snapshots.latest_id() if ids else None  # every commit calls this, and most tables have no changelogs
     if latest is None:
         return None
 
@@ -111,7 +111,7 @@ def _candidates(store: TableStore, going: list[Snapshot]) -> Candidates:
     deletes, again = deleted_files(store, with_delta)
     kept_for_changelogs = deletes.filter(pc.fill_null(pc.not_equal(deletes["file_source"], SOURCE_COMPACT), True))
     position = kept_for_changelogs.schema.get_field_index("file_size")
-    # Some went with their snapshot, so it is looked whether they are there.
+    # Some were deleted with their snapshot, so check whether they exist.
     unknown = pa.array(np.full(len(kept_for_changelogs), -1), pa.int64())
     field = kept_for_changelogs.schema.field(position)
     found.add_entries(kept_for_changelogs.set_column(position, field, unknown))

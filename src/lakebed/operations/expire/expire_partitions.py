@@ -1,8 +1,8 @@
-"""Expiry of partitions: what is older than a length of time is dropped, by commits like any other.
+"""Expire partitions: drops partitions that are older than a duration, with a commit.
 
-``values-time`` tells the age by the partition's own values (:mod:`lakebed.format.partition_time`), ``update-time`` by the
-newest file in it. The oldest go first, at most so many at once. A partition whose values make up no time stays, with a
-warning in the log. A partition that is written to while it is about to go by ``update-time`` stays.
+``values-time`` computes the age from the values of the partition (:mod:`lakebed.format.partition_time`), ``update-time`` from its newest
+file. The oldest partitions are dropped first, up to a maximum number. A partition whose values are not a time stays, and a warning is
+logged. With ``update-time``, a partition that is written to at the same time stays.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def expire_partitions(
     dry_run: bool = False,
     now: dt.datetime | None = None,
 ) -> list[dict[str, Any]]:
-    """Drop the partitions that are older than ``expiration_time``; gives them, the oldest first.
+    """Drop the partitions that are older than ``expiration_time``; returns them, the oldest first.
 
-    What the call leaves open, the table's ``partition.*`` options say. With ``dry_run`` nothing is dropped. ``now`` is a
-    local time, as partitions and file times are.
+    The ``partition.*`` options of the table are the defaults. With ``dry_run`` nothing is dropped. ``now`` is a local time, like the
+    times of partitions and files.
     """
     schema = store.schema()
     options = TableOptions(schema.options)
@@ -57,7 +57,7 @@ def expire_partitions(
     if max_expires is not None and (
         isinstance(max_expires, bool) or not isinstance(max_expires, int) or max_expires < 1
     ):
-        raise OptionError(f"max_expires is {max_expires!r}; it must be a whole number from 1 on")
+        raise OptionError(f"max_expires is {max_expires!r}; it must be an integer of at least 1")
     cutoff = (now or dt.datetime.now()) - expiry_length(expiration_time, options, store)  # noqa: DTZ005 - local, see above
     by_age = _age(
         strategy or options.partition_expiration_strategy,
@@ -73,21 +73,21 @@ def expire_partitions(
 
 
 def expiry_length(given: str | dt.timedelta | None, options: TableOptions, store: TableStore) -> dt.timedelta:
-    """How long partitions stay: as a call says, else as the options do."""
+    """Returns how long partitions are kept: the argument, or the option of the table."""
     if given is not None:
         return parse_length(given, "expiration_time")
     seconds = options.partition_expiration_time
     if seconds is not None:
         return dt.timedelta(seconds=seconds)
     raise OptionError(
-        f"nothing says when partitions of table {store.name} expire; give expiration_time, such as '7 d', or set option "
+        f"table {store.name} has no expiration time for partitions; give expiration_time, such as '7 d', or set option "
         "partition.expiration-time"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Aged:
-    """A partition and its time."""
+    """A partition with its time."""
 
     encoded: bytes
     values: Mapping[str, Any]
@@ -96,14 +96,14 @@ class _Aged:
 
 @dataclass(frozen=True, slots=True)
 class _Age:
-    """How the time of a partition is told; ``from_files``: by what lies in it, so that it changes."""
+    """How the time of a partition is computed; with ``from_files`` from its files, so that it can change."""
 
     schema: TableSchema
     time_of: Callable[[Mapping[str, Any], dt.datetime | None], dt.datetime | None]
     from_files: bool
 
     def of(self, entries: pa.Table) -> list[_Aged]:
-        """The partitions of live files, each with its time; those that have none are left out."""
+        """Returns the partitions of live files with their times; skips partitions without a time."""
         newest = entries.group_by("partition").aggregate([("creation_time", "max")])
         rows = partition_table(newest["partition"].combine_chunks(), self.schema.partition_fields).to_pylist()
         encoded, created = newest["partition"].to_pylist(), newest["creation_time_max"].to_pylist()

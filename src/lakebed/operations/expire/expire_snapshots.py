@@ -1,20 +1,18 @@
-"""Expiry of snapshots: a prefix of the history goes, and with it the files that nothing needs any more.
+"""Expire snapshots: deletes the oldest snapshots, and the files that nothing needs any more.
 
 What it promises:
 
-* Which snapshots go is decided by :mod:`lakebed.operations.expire.retention`, as Paimon decides: by number, by age, at most so many at once, never
-  what a consumer still has to read. What is left is always a contiguous suffix.
-* A file goes only if no snapshot that stays, no tag, no long-lived changelog and no other branch needs it.
-* Where changelogs outlive snapshots (:attr:`TableOptions.keeps_changelogs_longer`), a snapshot that goes leaves a
-  long-lived changelog (:mod:`lakebed.metadata.changelogs`), written before anything goes. Those that are old enough
-  themselves go in the same call (:mod:`lakebed.operations.expire.expire_changelogs`).
-* The order is safe against crashes and races: hint first, then snapshot files from the oldest on, then another look at who
-  holds files, and only then the files. Dying on the way leaves files that nothing refers to, for orphan removal. Whoever
-  tags a snapshot and still finds it there afterwards is seen by that look.
-* It costs what goes, not what the table holds: which data files are dead is read off the DELETE entries of the snapshots
-  after the first. A dead file can only come back through an overwrite or a broken chain (:mod:`lakebed.metadata.references.continuity`),
-  and only those are looked into.
-  Tags and branches are looked into for the files in question.
+* :mod:`lakebed.operations.expire.retention` decides which snapshots expire, as Paimon does. The remaining snapshots have no gaps.
+* It deletes a file only if no remaining snapshot, no tag, no long-lived changelog and no other branch needs it.
+* Where changelogs outlive snapshots (:attr:`TableOptions.keeps_changelogs_longer`), it writes a long-lived changelog
+  (:mod:`lakebed.metadata.changelogs`) for each snapshot before it deletes anything. The same call expires old changelogs
+  (:mod:`lakebed.operations.expire.expire_changelogs`).
+* The order is safe against crashes and races: it writes the hint, deletes snapshot files from the oldest on, reads again which files
+  are referenced, and deletes files last. A crash leaves orphan files. If somebody tags a snapshot that still exists afterwards, the
+  second read of the references sees the tag.
+* Its cost depends on what expires, not on the size of the table. Unused data files are found in the DELETE entries of the snapshots
+  after the first one. Only an overwrite, or a chain of snapshots that was broken (:mod:`lakebed.metadata.references.continuity`), can
+  bring such a file back, so only those are examined. Tags and branches are examined for the files in question.
 """
 
 from __future__ import annotations
@@ -89,10 +87,10 @@ def expire_snapshots(
     dry_run: bool = False,
     now_millis: int | None = None,
 ) -> Expiry:
-    """Let old snapshots of a branch go. What the call leaves open, the table's options say.
+    """Delete old snapshots of a branch. The options of the table are the defaults.
 
-    ``older_than`` is a time (datetime, ISO text, epoch milliseconds) or a length of time before now such as ``1 d``. With
-    ``dry_run`` nothing is touched, and the answer lists what would go.
+    ``older_than`` is a time (datetime, ISO text, epoch milliseconds) or a duration ago such as ``1 d``. With ``dry_run`` nothing is
+    deleted, and the result lists what would be.
     """
     options = TableOptions(store.schema().options)
     now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
@@ -124,7 +122,7 @@ def _expire_range(store: TableStore, options: TableOptions, wanted: Retention, *
 
 
 def _with_changelogs(store: TableStore, options: TableOptions, done: Expiry, now_millis: int) -> Expiry:
-    """Let long-lived changelogs go that are old enough; in a dry run those that are there already."""
+    """Expire long-lived changelogs too; a dry run considers only those that exist already."""
     going = changelogs_to_expire(store, options, now_millis)
     if going is None:
         return done
@@ -140,7 +138,7 @@ def _with_changelogs(store: TableStore, options: TableOptions, done: Expiry, now
 
 
 def _doomed_changelogs(store: TableStore, going: GoingChangelogs, done: Expiry) -> list[DoomedFile]:
-    """The files that go with long-lived changelogs, given who holds files at this moment."""
+    """Returns the files to delete with long-lived changelogs, given the current references."""
 
     def unneeded() -> list[DoomedFile]:
         kept = _kept_after(store, done)
@@ -152,7 +150,7 @@ def _doomed_changelogs(store: TableStore, going: GoingChangelogs, done: Expiry) 
 
 
 def _kept_after(store: TableStore, done: Expiry) -> Snapshot | None:
-    """The first snapshot that is left, or would be."""
+    """Returns the first remaining snapshot, also in a dry run."""
     if not done.dry_run or not done.snapshots:
         return store.snapshots.earliest()
     return store.snapshots.find(done.snapshots[-1] + 1)
@@ -163,15 +161,15 @@ def _kept_after(store: TableStore, done: Expiry) -> Snapshot | None:
 
 @dataclass(frozen=True, slots=True)
 class _Going:
-    """The snapshots that go and the first that stays, with all that may go with them."""
+    """The snapshots that expire, the first one that stays, and the files that may be deleted."""
 
     ids: tuple[int, ...]
     kept: Snapshot
     whole_chain: bool
     files: tuple[DoomedFile, ...]
     candidates: Candidates
-    changelogs: tuple[Snapshot, ...]  # what long-lived ones become of
-    are_their_own: bool  # whether these need changelog files only
+    changelogs: tuple[Snapshot, ...]  # long-lived changelogs are written for these
+    are_their_own: bool  # whether they need only changelog files
 
     @staticmethod
     def of(store: TableStore, begin: int, end: int, options: TableOptions) -> _Going:
@@ -180,7 +178,7 @@ class _Going:
             for info in store.storage.list(store.paths.snapshots)
             if (number := id_of(info.name, SNAPSHOT_PREFIX)) is not None
         }
-        # A fast-forward may leave a hole before the branch's first snapshot, and ``end`` may lie in it.
+        # A fast-forward may leave a gap before the first snapshot of the branch, and ``end`` may be in it.
         kept = min((number for number in sizes if number >= end), default=end)
         ids = sorted(number for number in sizes if begin <= number <= kept)
         read = store.snapshots.read_many(ids)
@@ -199,7 +197,7 @@ class _Going:
 def _candidates(
     store: TableStore, snapshots: Sequence[Snapshot], chain: Sequence[Link], *, changelogs: bool
 ) -> Candidates:
-    """What goes with all of these snapshots but the last, as far as they alone can tell."""
+    """Returns the files that only the snapshots before the last one need, judging from these snapshots alone."""
     going, kept = snapshots[:-1], snapshots[-1]
     found = Candidates(store)
     for snapshot in going:
@@ -211,7 +209,7 @@ def _candidates(
     found.add_entries(deletes)
     found.spare_data(again)
     for snapshot, link in zip(going, chain, strict=True):
-        if not link.continues:  # what the next one does not take over was not deleted by anybody
+        if not link.continues:  # files that the next snapshot does not have were not deleted by a commit
             found.add_entries(live_entries(store, snapshot))
     stays = {kept.base_manifest_list, kept.delta_manifest_list, kept.index_manifest, kept.statistics}
     stays |= {entry.file_name for entry in store.manifests.read_index(kept.index_manifest)}
@@ -220,7 +218,7 @@ def _candidates(
 
 
 def _add_manifests(found: Candidates, store: TableStore, snapshots: Sequence[Snapshot], chain: Sequence[Link]) -> None:
-    """Manifests drop out of the lists only where they were merged or the chain broke; else the last lists hold them all."""
+    """Add manifests that are in no later list: those that were merged, or where the chain of snapshots was broken."""
     if all(link.is_plain for link in chain):
         return
     found.add_manifests(store.manifests.read_list(snapshots[0].base_manifest_list))
@@ -237,7 +235,7 @@ def _add_manifests(found: Candidates, store: TableStore, snapshots: Sequence[Sna
 
 
 def _doomed(store: TableStore, going: _Going) -> Removal:
-    """What goes, given who holds files at this moment."""
+    """Returns the files to delete, given the current references."""
 
     def unneeded() -> list[DoomedFile]:
         own = _own_holders(store, going.kept, going.candidates, whole_chain=going.whole_chain)
@@ -251,7 +249,7 @@ def _doomed(store: TableStore, going: _Going) -> Removal:
 
 
 def _own_holders(store: TableStore, kept: Snapshot, candidates: Candidates, *, whole_chain: bool) -> list[Holder]:
-    """The snapshots of this branch that stay, as far as they can need files that are dead in the first of them."""
+    """Returns the remaining snapshots of this branch that may need files which the first of them does not need."""
     if candidates.is_only_lists:
         return []
     later = _snapshots_after(store, kept.id)
@@ -272,7 +270,7 @@ _read_before: Final[dict[str, tuple[int, int, Snapshot]]] = {}
 
 
 def _snapshots_after(store: TableStore, number: int) -> list[Snapshot]:
-    """The snapshots after this one. What one expiry has read, the next need not: files are told by size and time."""
+    """Returns the snapshots after this one. Snapshot files that an earlier call read are cached by size and time."""
     listed = {
         found: info
         for info in store.storage.list(store.paths.snapshots)
@@ -298,7 +296,7 @@ def _snapshots_after(store: TableStore, number: int) -> list[Snapshot]:
 def _expire(store: TableStore, options: TableOptions, going: _Going) -> Expiry:
     keep_changelogs(store, going.changelogs)
     _note_earliest(store, going.kept.id)
-    for file in going.files:  # oldest first, so that what is left is a suffix at every moment
+    for file in going.files:  # oldest first, so that the remaining snapshots never have a gap
         store.storage.delete(file.path)
     removal = _doomed(store, going)
     files = removal.files[len(going.files) :]
@@ -309,7 +307,7 @@ def _expire(store: TableStore, options: TableOptions, going: _Going) -> Expiry:
 
 
 def _note_earliest(store: TableStore, snapshot_id: int) -> None:
-    """Write the hint if it says something else; a hint is only a hint, so it may fail."""
+    """Write the hint if it differs; ignores errors, because hints are optional."""
     text = str(snapshot_id).encode()
     with contextlib.suppress(NotFoundError, StorageError):
         if snapshot_id < 1 or store.storage.read(store.paths.earliest_hint) == text:
@@ -319,7 +317,7 @@ def _note_earliest(store: TableStore, snapshot_id: int) -> None:
 
 
 def _remove_empty_folders(store: TableStore, files: Sequence[DoomedFile]) -> None:
-    """The folders of buckets, and of partitions above them, that hold nothing any more."""
+    """Delete folders of buckets and partitions that are empty now."""
     folders = {file.path.rpartition("/")[0] for file in files if file.kind in {"data", "changelog"}}
     while folders:
         gone = {folder for folder in folders if store.storage.delete_empty_folder(folder)}

@@ -1,6 +1,6 @@
-"""Which snapshots expire: those beyond a number, beyond an age, at most so many at once, and none that a consumer still needs.
+"""Which snapshots expire: by number and age, up to a maximum per call, and none that a consumer still has to read.
 
-The rules are Paimon's. What stays is always a contiguous run up to the latest snapshot.
+The rules are those of Paimon. The remaining snapshots have no gaps up to the latest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lakebed.options import TableOptions
 class Retention:
     """Which snapshots stay: at least ``retain_min``, at most ``retain_max``, those younger than ``cutoff_millis``.
 
-    At most ``max_deletes`` go at once.
+    At most ``max_deletes`` expire at once.
     """
 
     retain_min: int
@@ -37,18 +37,16 @@ def retention(
     older_than: object = None,
     max_deletes: int | None = None,
 ) -> Retention:
-    """What a call asks for, filled up with the table's options; a smaller ``retain_max`` in the call lowers their minimum."""
+    """Returns the rules of a call; the options of the table are the defaults. A small ``retain_max`` lowers their minimum."""
     for name, value in (("retain_max", retain_max), ("retain_min", retain_min), ("max_deletes", max_deletes)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise OptionError(f"{name} is {value!r}; it must be a whole number from 1 on")
+            raise OptionError(f"{name} is {value!r}; it must be an integer of at least 1")
     most = options.snapshot_num_retained_max if retain_max is None else retain_max
     least = options.snapshot_num_retained_min if retain_min is None else retain_min
     if retain_min is None and retain_max is not None:
         least = min(least, most)
     if least > most:
-        raise OptionError(
-            f"at least {least} snapshots are to be kept, but at most {most}; raise the one or lower the other"
-        )
+        raise OptionError(f"retain_min ({least}) must not exceed retain_max ({most})")
     if older_than is None:
         cutoff = now_millis - round(options.snapshot_time_retained * 1000)
     else:
@@ -60,11 +58,11 @@ def retention(
 def first_kept(
     earliest: int, latest: int, wanted: Retention, next_read: int | None, time_of: Callable[[int], int | None]
 ) -> int:
-    """The first snapshot that stays; all before it go. Equal to ``earliest`` if nothing goes.
+    """Returns the first snapshot that stays; all before it expire. Equal to ``earliest`` if none expires.
 
-    ``next_read`` is the smallest snapshot that a consumer still has to read. ``time_of`` gives the commit time of a
-    snapshot, or ``None`` if it is not there. A snapshot is young while the one *after* it is: until then it was the
-    table's current state.
+    ``next_read`` is the smallest snapshot that a consumer still has to read. ``time_of`` returns the commit time of a snapshot, or
+    ``None`` if it does not exist. The age of a snapshot is that of the snapshot *after* it, because until then it was the current
+    state of the table.
     """
     end = min(latest - wanted.retain_min + 1, earliest + wanted.max_deletes)
     if next_read is not None:
@@ -78,7 +76,7 @@ def first_kept(
 
 
 def range_to_expire(store: TableStore, options: TableOptions, wanted: Retention) -> tuple[int, int]:
-    """The first snapshot there is and the first that stays; equal if nothing goes. Cheap where nothing goes."""
+    """Returns the earliest snapshot and the first that stays; equal if none expires, which is cheap to find out."""
     latest, earliest = store.snapshots.latest_id(), store.snapshots.earliest_id()
     if latest is None or earliest is None:
         return 0, 0

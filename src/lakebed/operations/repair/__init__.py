@@ -1,1 +1,1 @@
-"""Repairs of damaged tables: missing data files, hash indexes, and holes in the history."""
+"""Repair damaged tables: missing data files, hash indexes, and gaps in the history."""

@@ -1,8 +1,8 @@
-"""The hash indexes of dynamic buckets made anew from the keys in the data files, as one commit of index files alone.
+"""Rebuild the hash indexes of dynamic buckets from the keys in the data files, with a commit that only changes index files.
 
-For a table whose index was lost or damaged, or to forget keys that were deleted long ago and compacted away. Data files stay
-as they are, so a key (or a hash that two keys share) that lies in two buckets of a partition cannot be mended here: that is
-refused. Commits that others make meanwhile are looked at again; files that were read once are not read a second time.
+Use it for a table whose index was lost or damaged, or to remove keys from the index that were deleted and compacted away. Data files
+do not change, so a hash in two buckets of a partition cannot be repaired here and is an error. If other commits land meanwhile, the
+index is computed again; files are not read a second time.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class IndexRebuild(Printed):
 
 
 def rebuild_index(store: TableStore, *, dry_run: bool = True) -> IndexRebuild:
-    """Make the hash indexes of the latest snapshot anew, where they differ from its data files."""
+    """Rebuild the hash indexes of the latest snapshot where they differ from its data files."""
     schema = store.schema()
     if not has_dynamic_buckets(schema):
         raise UnsupportedError(f"table {store.name} has no dynamic buckets ('bucket' = -1), so it has no hash index")
@@ -97,7 +97,7 @@ def rebuild_index(store: TableStore, *, dry_run: bool = True) -> IndexRebuild:
 
 @dataclass
 class _Rebuild:
-    """The change that a rebuild makes to a snapshot; keys of files that were read are kept over attempts."""
+    """The change that a rebuild makes to a snapshot; keys of files are cached for later attempts."""
 
     store: TableStore
     change: Change = field(default_factory=Change)
@@ -113,7 +113,7 @@ class _Rebuild:
         return self.change
 
     def differences(self, latest: Snapshot | None) -> Iterator[RebuiltBucket]:
-        """The buckets whose index is not what their files say."""
+        """Yields the buckets whose index differs from their data files."""
         wanted, known = self._wanted(latest), indexes_of(self.store, latest)
         for place in sorted(
             {*wanted, *((partition, bucket) for partition in known for bucket in known[partition].entries)}
@@ -127,7 +127,7 @@ class _Rebuild:
                 yield RebuiltBucket(*place, added, removed)
 
     def remove_unused(self, kept: Change) -> None:
-        """Remove index files that were written and that no commit names."""
+        """Delete index files that were written and are not part of ``kept``."""
         named = {self.store.paths.index(entry.file_name) for entry in kept.index}
         for path in self._paths:
             if path not in named:
@@ -152,14 +152,14 @@ class _Rebuild:
         return Change(index=tuple(index)), rebuilt
 
     def _known_hashes(self, entry: IndexEntry | None) -> Hashes | None:
-        """What an index file says; ``None`` if it cannot be read, which is what a rebuild is for."""
+        """Returns the hashes of an index file; ``None`` if it cannot be read."""
         try:
             return None if entry is None else read_hashes(self.store, entry)
         except LakebedError:
             return None
 
     def _wanted(self, latest: Snapshot | None) -> dict[tuple[bytes, int], Hashes]:
-        """The hashes of the keys in the files of each bucket."""
+        """Returns the hashes of the keys in the files of each bucket."""
         entries = live_entries(self.store, latest)
         names = list(zip(*(entries[name].to_pylist() for name in ("partition", "bucket", "file_name")), strict=True))
         unread = [row for row, name in enumerate(names) if name not in self._hashes]
@@ -186,7 +186,7 @@ def _check_one_bucket(wanted: Mapping[tuple[bytes, int], Hashes], name: str) -> 
     doubled = sum(_doubled(parts) for parts in partitions.values())
     if doubled:
         raise CorruptError(
-            f"table {name} has {doubled} keys whose hash lies in two buckets of a partition, so no index can be right; "
+            f"table {name} has {count_text(doubled, 'key')} whose hash is in two buckets of a partition, so no index is valid; "
             "overwrite the partition with its own rows, each key once. Nothing was changed"
         )
 

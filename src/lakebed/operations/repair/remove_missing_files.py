@@ -1,7 +1,7 @@
-"""Data files that the latest snapshot names and that are not on disk: their entries go, so that the rest can be read again.
+"""Remove entries of data files that do not exist from the latest snapshot, so that the other rows can be read again.
 
-The rows of those files are lost, and already were before. Older snapshots and tags still name them. The commit deletes
-entries and adds nothing; whoever took one of the files away meanwhile (a compaction that had already read it) wins.
+The rows of the missing files are already lost. Older snapshots and tags still refer to the files. The commit only deletes entries. If
+another commit deletes one of these entries first (a compaction that had already read the file), this one raises a conflict.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _THREADS: Final = 8
 
 
 def remove_missing_files(store: TableStore, *, dry_run: bool) -> list[str]:
-    """Take entries of files that are not there out of the table; gives the paths of the files."""
+    """Remove the entries of missing files from the table; returns the paths of the files."""
     latest = store.snapshots.latest()
     if latest is None:
         return []
