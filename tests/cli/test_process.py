@@ -10,6 +10,8 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -128,6 +130,13 @@ def test_ctrl_c(lake: Lake) -> None:
     assert "Traceback" not in err
 
 
+def interrupt(running: subprocess.Popen[bytes], how: signal.Signals) -> None:
+    """Send a signal until the process ends: one that arrives just before a read begins does not wake the read."""
+    while running.poll() is None:
+        running.send_signal(how)
+        time.sleep(5)
+
+
 def on_a_terminal(*args: str, env: Mapping[str, str], answer: bytes | signal.Signals = b"") -> tuple[int, str]:
     """Run on a pseudo terminal, answer the question or interrupt it; gives the exit code and all that was shown."""
     ours, theirs = pty.openpty()
@@ -143,7 +152,7 @@ def on_a_terminal(*args: str, env: Mapping[str, str], answer: bytes | signal.Sig
                 if isinstance(answer, bytes):
                     os.write(ours, answer)
                 else:
-                    running.send_signal(answer)
+                    threading.Thread(target=interrupt, args=(running, answer), daemon=True).start()
     os.close(ours)
     return running.wait(timeout=60), shown.decode()
 
