@@ -1,7 +1,8 @@
 """Engines run the kernels of operations: in this process, or on Spark (:mod:`lakebed.spark.spark_engine`).
 
-Operations plan the work, pass it to an engine, and commit the files that it returns. An engine only writes files: it makes no
-snapshot, and if it fails it deletes the files that it wrote. :mod:`lakebed.spark.choose_engine` chooses the engine.
+Operations plan the work, pass it to an engine, and commit the files that it returns. An engine only writes files: it
+makes no snapshot, and if it fails it deletes the files that it wrote. :mod:`lakebed.spark.choose_engine` chooses the
+engine.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ def _nothing() -> None:
 class NewFiles:
     """Entries of files that were written and not committed yet; ``abort`` deletes the files.
 
-    ``index`` are hash indexes of dynamic buckets with new keys. ``built_on`` are the indexes of the written partitions by which the
-    buckets of rows were chosen.
+    ``index`` are hash indexes of dynamic buckets with new keys. ``built_on`` are the indexes of the written partitions
+    by which the buckets of rows were chosen.
     """
 
     data: pa.Table

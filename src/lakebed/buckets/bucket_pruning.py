@@ -31,7 +31,10 @@ _MOST_KEYS: Final = 1000
 def buckets_of(
     node: pred.Node | None, schema: TableSchema, function: str
 ) -> Callable[[int], Sequence[int] | None] | None:
-    """Returns a function from a total number of buckets to those that can match; ``None`` if the predicate does not fix the bucket key."""
+    """Returns a function from a total number of buckets to those that can match.
+
+    ``None`` if the predicate does not fix the bucket key.
+    """
     keys = schema.bucket_keys
     if node is None or not keys:
         return None

@@ -1,8 +1,8 @@
 """Assigns buckets to keys in a table with dynamic buckets (``bucket`` = -1), a batch of key hashes at a time. No I/O.
 
-A known hash stays in its bucket. A new hash gets the first bucket with room (fewer than ``target_rows`` hashes), else a new bucket if
-the maximum allows it, else the bucket with the fewest hashes. New hashes of a batch are assigned in ascending order, so the result is
-deterministic.
+A known hash stays in its bucket. A new hash gets the first bucket with room (fewer than ``target_rows`` hashes), else a
+new bucket if the maximum allows it, else the bucket with the fewest hashes. New hashes of a batch are assigned in
+ascending order, so the result is deterministic.
 
 Assigners may work in parallel: each gets the keys that :func:`assigner_of` sends to it and fills the buckets ``b`` with
 ``b % assigners == id % assigners``. A single process fills the same buckets in the same way.
@@ -50,8 +50,8 @@ class Spread:
     def of(options: TableOptions, *, parallelism: int | None = None, bytes_per_row: float | None = None) -> Spread:
         """Returns what the options of a table say; ``parallelism`` of the engine is the default.
 
-        A partition starts with as many buckets as there are assigners. ``dynamic-bucket.target-size`` is converted to a number of
-        rows.
+        A partition starts with as many buckets as there are assigners. ``dynamic-bucket.target-size`` is converted to a
+        number of rows.
         """
         limit = options.dynamic_bucket_max_buckets
         most = MOST_BUCKETS if limit == -1 else min(limit, MOST_BUCKETS)
@@ -85,8 +85,8 @@ def assigner_of(partition_hashes: npt.ArrayLike, key_hashes: npt.ArrayLike, chan
 class Assigner:
     """Assigns the keys of one partition. ``indexes`` are the known hashes of its buckets, ascending and each once.
 
-    With ``only`` it is one of several assigners: it stores only the hashes that :func:`assigner_of` sends to that number, but counts
-    all rows of its buckets.
+    With ``only`` it is one of several assigners: it stores only the hashes that :func:`assigner_of` sends to that
+    number, but counts all rows of its buckets.
     """
 
     def __init__(
@@ -161,7 +161,10 @@ class Assigner:
         return buckets
 
     def _fill(self, family: int, count: int) -> Buckets:
-        """Returns buckets for a number of new hashes, in order; ``family`` are the assigners that share their buckets."""
+        """Returns buckets for a number of new hashes, in order.
+
+        ``family`` are the assigners that share their buckets.
+        """
         step, target = self._spread.assigners, self._spread.target_rows
         with_room = sorted(b for b, rows in self._counts.items() if b % step == family and rows < target)
         free = (b for b in range(family, self._spread.max_buckets, step) if b not in self._counts)

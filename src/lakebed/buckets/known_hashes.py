@@ -1,9 +1,9 @@
-"""Maps the known hashes of a partition to their buckets: sorted arrays with at most 8 bytes per key, searched in batches.
+"""Maps the known hashes of a partition to their buckets: sorted arrays with at most 8 bytes per key.
 
-The hashes are stored as sorted runs: one per index file, and one for each batch of new hashes. Small runs are merged, so a new hash
-is copied a logarithmic number of times. The runs of index files are merged only after many searches, so that a few rows for a large
-partition do not pay for sorting it. A run that is searched often gets a directory by the upper bits of the hash. Hashes are evenly
-distributed, so a cell has few of them.
+The hashes are stored as sorted runs: one per index file, and one for each batch of new hashes. Small runs are merged,
+so a new hash is copied a logarithmic number of times. The runs of index files are merged only after many searches, so
+that a few rows for a large partition do not pay for sorting it. A run that is searched often gets a directory by the
+upper bits of the hash. Hashes are evenly distributed, so a cell has few of them.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _rough_order(hashes: Hashes) -> npt.NDArray[np.intp]:
 
 
 def _merged(runs: Iterable[_Run]) -> _Run:
-    """Merge runs into one, slice by slice of the range of hashes, so that little more memory is used than for the result."""
+    """Merge runs into one, slice by slice of the range of hashes, to use little more memory than the result."""
     runs = list(runs)
     total = sum(len(run.hashes) for run in runs)
     hashes, buckets = np.empty(total, np.int32), np.empty(total, np.int16)

@@ -1,7 +1,7 @@
 """Assigns buckets to the rows of a write to a table with dynamic buckets, with one assigner for each partition.
 
-The index of a partition is loaded with its first row. It is kept, because the commit has to know by which index files the buckets
-were chosen.
+The index of a partition is loaded with its first row. It is kept, because the commit has to know by which index files
+the buckets were chosen.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Commits an upsert into dynamic buckets beside other writers, so that a key is never in two buckets and no row is lost.
+"""Commits an upsert into dynamic buckets beside other writers: no key is in two buckets, and no row is lost.
 
-The buckets of rows were chosen by the hash indexes of their partitions. Before each attempt to commit, the index files of these
-partitions are compared with those of the latest snapshot. If they are equal, so are the keys and their buckets. If not (others added
-keys, or replaced, dropped or rolled back the partition), the keys of this write are looked up again. Rows whose key is in another
-bucket now are moved there; new keys stay in their bucket as far as it has room; the index files of their buckets are rewritten. Only
-files with rows that move are rewritten.
+The buckets of rows were chosen by the hash indexes of their partitions. Before each attempt to commit, the index files
+of these partitions are compared with those of the latest snapshot. If they are equal, so are the keys and their
+buckets. If not (others added keys, or replaced, dropped or rolled back the partition), the keys of this write are
+looked up again. Rows whose key is in another bucket now are moved there; new keys stay in their bucket as far as it has
+room; the index files of their buckets are rewritten. Only files with rows that move are rewritten.
 
-Rows that move get sequence numbers above those of their new bucket. If the partition may have been replaced meanwhile, the rows that
-stay get such numbers too: the new files of the partition have high numbers, and this commit comes after them.
+Rows that move get sequence numbers above those of their new bucket. If the partition may have been replaced meanwhile,
+the rows that stay get such numbers too: the new files of the partition have high numbers, and this commit comes after
+them.
 """
 
 from __future__ import annotations
@@ -233,8 +234,8 @@ class Rebucketing:
 class _Shifts:
     """The amounts that are added to the sequence numbers of rows that move from one bucket to another.
 
-    All rows with the same source and target get the same amount, so their order does not change. They come after all rows of the new
-    bucket.
+    All rows with the same source and target get the same amount, so their order does not change. They come after all
+    rows of the new bucket.
     """
 
     def __init__(

@@ -1,7 +1,8 @@
 """The ``lakebed`` command line.
 
-Each module of ``commands`` holds the command of its name, or the group of commands. ``session`` opens warehouses and maps errors to
-exit codes, ``output`` prints, ``consent`` asks before a command deletes something. Commands use the public interface only.
+Each module of ``commands`` holds the command of its name, or the group of commands. ``session`` opens warehouses and
+maps errors to exit codes, ``output`` prints, ``consent`` asks before a command deletes something. Commands use the
+public interface only.
 """
 
 from __future__ import annotations

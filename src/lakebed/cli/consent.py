@@ -1,7 +1,7 @@
 """The rule for commands that delete something.
 
-They show the plan first. With ``--yes`` they carry it out. Without it they ask for confirmation on a terminal; anywhere else (a
-script, a pipe, ``--json``), or with ``--dry-run``, they stop after the plan with the exit code of success.
+They show the plan first. With ``--yes`` they carry it out. Without it they ask for confirmation on a terminal; anywhere
+else (a script, a pipe, ``--json``), or with ``--dry-run``, they stop after the plan with the exit code of success.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from lakebed.cli.output import Output
 Command = TypeVar("Command", bound=Callable[..., None])
 
 RULE: Final = (
-    "Shows the plan first. --yes carries it out. Without --yes it asks for confirmation on a terminal; anywhere else (a pipe, "
+    "Shows the plan first. --yes carries it out. Without --yes it asks for confirmation on a terminal; anywhere else "
+    "(a pipe, "
     "a script, --json), and with --dry-run, it is a dry run."
 )
 

@@ -1,8 +1,8 @@
 """What commands print: a record as JSON, or the same record as tables for people.
 
-Results go to stdout; notes, progress and questions go to stderr. A record is plain data with stable keys and raw numbers. The
-view for people is made from it, with sizes in units and times in the local zone. Text from tables is never interpreted as
-markup, and control characters are escaped.
+Results go to stdout; notes, progress and questions go to stderr. A record is plain data with stable keys and raw
+numbers. The view for people is made from it, with sizes in units and times in the local zone. Text from tables is never
+interpreted as markup, and control characters are escaped.
 """
 
 from __future__ import annotations

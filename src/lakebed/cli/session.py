@@ -1,9 +1,10 @@
 """Opens the warehouse and the table of a command, and maps errors to exit codes.
 
-Every Lakebed error becomes one line on stderr and an exit code, without a traceback. Scripts may rely on the codes, which
-``EXIT_CODES`` and ``lakebed --help`` list.
+Every Lakebed error becomes one line on stderr and an exit code, without a traceback. Scripts may rely on the codes,
+which ``EXIT_CODES`` and ``lakebed --help`` list.
 
-``import lakebed`` is cheap: Arrow is imported with the first name that needs it (``lakebed.connect``), so not for ``--help``.
+``import lakebed`` is cheap: Arrow is imported with the first name that needs it (``lakebed.connect``), so not for
+``--help``.
 """
 
 from __future__ import annotations
@@ -89,7 +90,10 @@ class ListingGroup(TyperGroup):
 
 
 def open_lake(warehouse: str | None) -> lakebed.Lake:
-    """Open the warehouse at a path, else the one of the environment variable, else the current folder. Never creates one."""
+    """Open the warehouse at a path, else the one of the environment variable, else the current folder.
+
+    Never creates one.
+    """
     path = warehouse or os.environ.get(WAREHOUSE_VARIABLE)
     if path is None:
         if not _has_databases(Path.cwd()):

@@ -1,4 +1,4 @@
-"""Reads beside an expiry: a snapshot that is listed may be deleted before its files are read, so the read is repeated."""
+"""Reads beside an expiry: a listed snapshot may be deleted before its files are read, so the read is repeated."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _ATTEMPTS: Final = 5
 def retry_while_expiring(read: Callable[[], _T], *, attempts: int = _ATTEMPTS) -> _T:
     """Return what ``read`` returns; repeat it if it raises :class:`NotFoundError`.
 
-    ``read`` must start from the beginning each time: list or look up the snapshots, then read their files. An expiry that runs
-    at the same time is ahead of it by then.
+    ``read`` must start from the beginning each time: list or look up the snapshots, then read their files. An expiry
+    that runs at the same time is ahead of it by then.
 
     Args:
         read: The whole read, without side effects.

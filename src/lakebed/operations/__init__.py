@@ -7,7 +7,8 @@
 | UPDATE and MERGE on append tables | ``replace_rows`` |
 | drop partitions, truncate | ``drop_partitions`` |
 | compact, compact manifests | ``compact/`` |
-| expire snapshots, partitions, changelogs | ``expire/``; tags and consumers in ``metadata/tags`` and ``metadata/consumers`` |
+| expire snapshots, partitions, changelogs | ``expire/`` |
+| expire tags, consumers | ``metadata/tags``, ``metadata/consumers`` |
 | what runs after every commit | ``after_commit``, and ``compact/compact_after_write`` before it |
 | remove orphan files | ``orphans`` |
 | roll back, fast-forward, merge a branch | ``rollback``, ``fast_forward``, ``merge_branch`` |

@@ -1,7 +1,8 @@
-"""What follows a commit: expiry of partitions, consumers, tags and snapshots, and merging of manifests, as the options say.
+"""What follows a commit: expiry of partitions, consumers, tags and snapshots, and merging of manifests.
 
-The commit has succeeded by then, so errors here are logged and never raised. ``write-only`` tables skip all of it; a separate job
-maintains them. If nothing is due, it only reads a few small files.
+The options of the table say what is due.
+The commit has succeeded by then, so errors here are logged and never raised. ``write-only`` tables skip all of it; a
+separate job maintains them. If nothing is due, it only reads a few small files.
 """
 
 from __future__ import annotations

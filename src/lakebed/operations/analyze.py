@@ -1,8 +1,8 @@
 """ANALYZE: reads the rows of a table and writes statistics to a file that a snapshot refers to.
 
-It reads the latest snapshot and commits a snapshot of kind ANALYZE, which changes no data. Later snapshots keep the statistics
-until the schema changes or the table is analyzed again. ``snapshotId`` in the file is the snapshot that was read, so concurrent
-commits do no harm. ``summarise`` decides where the rows are read; they are read batch by batch.
+It reads the latest snapshot and commits a snapshot of kind ANALYZE, which changes no data. Later snapshots keep the
+statistics until the schema changes or the table is analyzed again. ``snapshotId`` in the file is the snapshot that was
+read, so concurrent commits do no harm. ``summarise`` decides where the rows are read; they are read batch by batch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def analyze(
     scan: bool = True,
     summarise: Summarise | None = None,
 ) -> Snapshot | None:
-    """Write statistics of the table and of some columns; returns the new snapshot, ``None`` for a table without snapshots.
+    """Write statistics of the table and of some columns; returns the new snapshot, ``None`` for an empty table.
 
     Without ``scan`` no row is read; raises if the rows cannot be counted from metadata.
     """
@@ -94,7 +94,8 @@ def columns_to_analyze(schema: TableSchema, columns: Sequence[str] | str | None,
             raise NotFoundError(unknown_name("column", name, schema.field_names, where=where))
         if not is_analyzable(schema.field(name).type):
             raise UnsupportedError(
-                f"{where}: column {name!r} is {schema.field(name).type}, and nested columns have no statistics; leave it out"
+                f"{where}: column {name!r} is {schema.field(name).type}, and nested columns have no statistics; leave "
+                "it out"
             )
     return schema.select(tuple(dict.fromkeys(columns or ())))
 

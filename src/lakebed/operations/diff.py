@@ -1,9 +1,9 @@
 """The differences between two snapshots of a branch: schema, files, and some of the rows.
 
-Files are compared by name, so a file that a compaction only moved to another level is in both. Rows are compared in files that
-only one snapshot has, and in files whose key ranges overlap those. A changed row is one removed row and one added row. Rows have
-the columns of the newer schema. No rows are compared if the files to read are larger than a limit; their sizes are known from
-metadata.
+Files are compared by name, so a file that a compaction only moved to another level is in both. Rows are compared in
+files that only one snapshot has, and in files whose key ranges overlap those. A changed row is one removed row and one
+added row. Rows have the columns of the newer schema. No rows are compared if the files to read are larger than a limit;
+their sizes are known from metadata.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class Difference(Printed):
         lines = [f"from snapshot {self.before.id} to snapshot {self.after.id}:"]
         lines += [f"  {one}" for one in self.schema]
         files = [
-            f"{count_text(len(table), 'file')} {verb} ({size_text(int(pc.sum(table['file_size_in_bytes']).as_py() or 0))})"
+            f"{count_text(len(table), 'file')} {verb} "
+            f"({size_text(int(pc.sum(table['file_size_in_bytes']).as_py() or 0))})"
             for table, verb in ((self.files_added, "added"), (self.files_removed, "removed"))
         ]
         lines.append(f"  {', '.join(files)}")
@@ -188,7 +189,10 @@ def _files(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.Tabl
 
 
 def _changes(store: TableStore, schema: TableSchema, start: Snapshot, end: Snapshot) -> IncrementalRead:
-    """Returns a read of the rows of the second snapshot that the first does not have; ``first`` may be the newer one."""
+    """Returns a read of the rows of the second snapshot that the first does not have.
+
+    ``first`` may be the newer one.
+    """
     interval = Interval(start.id, end, Mode.DIFF, start)
     return IncrementalRead(store, schema, interval, schema.fields, None)
 

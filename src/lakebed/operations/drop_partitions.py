@@ -18,7 +18,10 @@ from lakebed.operations.write import Guard, unguarded
 def drop_partitions(
     store: TableStore, partition: Mapping[str, Any] | None, who: Identity, guard: Guard = unguarded
 ) -> Snapshot | None:
-    """Delete the partitions that match a spec, or all of them for ``None``; returns ``None`` if there was nothing to delete."""
+    """Delete the partitions that match a spec, or all of them for ``None``.
+
+    Returns ``None`` if there was nothing to delete.
+    """
     node = None if partition is None else partition_predicate(store.schema(), partition)
     plan = replace_matching(store, node, NO_ENTRIES)
     request = Commit(

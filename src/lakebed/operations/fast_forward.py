@@ -1,21 +1,22 @@
 """Fast-forward: main (or the branch that the table is open on) takes over the history of a branch.
 
-Let e be the earliest snapshot of the branch. On main, snapshots and tags from e on and schemas from the schema of e on are deleted,
-and those of the branch are copied. Older ones on main stay, and the branch stays. What is equal on both is not touched, so a second
-call does nothing.
+Let e be the earliest snapshot of the branch. On main, snapshots and tags from e on and schemas from the schema of e on
+are deleted, and those of the branch are copied. Older ones on main stay, and the branch stays. What is equal on both is
+not touched, so a second call does nothing.
 
 The steps, and what a reader of main sees after each of them:
 
-1. Where both have different schemas with the same id, the snapshots and tags of main with such schemas are deleted, newest first,
-   before the schemas of the branch replace them: main at an earlier snapshot.
+1. Where both have different schemas with the same id, the snapshots and tags of main with such schemas are deleted,
+   newest first, before the schemas of the branch replace them: main at an earlier snapshot.
 2. Schemas that only the branch has are copied: main unchanged.
 3. The snapshots of the branch are copied in ascending order: main unchanged, or the branch at one of its snapshots.
-4. Snapshots of main after the last one of the branch are deleted, newest first: main at an earlier snapshot, finally the branch.
-   Long-lived changelogs from e on are deleted too, because they belong to the old history.
+4. Snapshots of main after the last one of the branch are deleted, newest first: main at an earlier snapshot, finally
+   the branch. Long-lived changelogs from e on are deleted too, because they belong to the old history.
 5. Tags, then schemas that only main had.
 
-So main is readable and without gaps at any time, and calling again completes an interrupted run. A commit to main in the meantime is
-deleted too, and the result names it. Data files of deleted snapshots are left to the removal of orphan files.
+So main is readable and without gaps at any time, and calling again completes an interrupted run. A commit to main in
+the meantime is deleted too, and the result names it. Data files of deleted snapshots are left to the removal of orphan
+files.
 """
 
 from __future__ import annotations
@@ -118,7 +119,8 @@ def _differences(store: TableStore, branch: TableStore) -> _Differences:
     theirs = {snapshot.id: snapshot for snapshot in branch.snapshots.read_many(ids)}
     if not theirs:
         raise NotFoundError(
-            f"branch {branch.paths.branch!r} of table {store.name} has no snapshot to fast-forward to; write to it first"
+            f"branch {branch.paths.branch!r} of table {store.name} has no snapshot to fast-forward to; write to it "
+            "first"
         )
     first = theirs[min(theirs)]
     ours = {one.id: one for one in store.snapshots.read_many([n for n in store.snapshots.ids() if n >= first.id])}
@@ -178,8 +180,10 @@ class _Work:
         for what, snapshot in stay.items():
             if snapshot.schema_id >= lost:
                 raise UnsupportedError(
-                    f"table {self.store.name} cannot be fast-forwarded to branch {self.branch.paths.branch!r}: the branch "
-                    f"begins at snapshot {first}, so {what} stays, but it needs schema {snapshot.schema_id}, which is different on the "
+                    f"table {self.store.name} cannot be fast-forwarded to branch {self.branch.paths.branch!r}: the "
+                    "branch "
+                    f"begins at snapshot {first}, so {what} stays, but it needs schema {snapshot.schema_id}, which is "
+                    "different on the "
                     f"branch; expire snapshots before {first} and delete such tags first"
                 )
 

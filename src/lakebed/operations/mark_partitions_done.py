@@ -1,7 +1,7 @@
 """Mark partitions as done: writes a file ``_SUCCESS`` to the folder of each, for jobs that wait for it.
 
-The file contains the times when the partition was first and last marked, as Paimon writes it. A partition that is marked as done
-can still be written to.
+The file contains the times when the partition was first and last marked, as Paimon writes it. A partition that is
+marked as done can still be written to.
 """
 
 from __future__ import annotations

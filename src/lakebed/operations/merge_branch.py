@@ -1,11 +1,12 @@
 """Merge a branch of an append-only table: adds the files of the branch to main, in one APPEND commit.
 
-Both histories must be complete since their last common snapshot, and must only have added files. Otherwise a file that main does
-not have could be one that main has rewritten, and its rows would be added twice. Each attempt of the commit reads from the history
-of main which files it already has. So merging twice, or by two processes at once, adds each file once.
+Both histories must be complete since their last common snapshot, and must only have added files. Otherwise a file that
+main does not have could be one that main has rewritten, and its rows would be added twice. Each attempt of the commit
+reads from the history of main which files it already has. So merging twice, or by two processes at once, adds each file
+once.
 
-Files keep their schema. A schema that main has with another id, because only options differ, gets the id of main; one that main does
-not have is an error.
+Files keep their schema. A schema that main has with another id, because only options differ, gets the id of main; one
+that main does not have is an error.
 """
 
 from __future__ import annotations
@@ -95,20 +96,25 @@ def _parted(store: TableStore, branch: TableStore, latest: Snapshot | None, newe
     if ours_complete and theirs and theirs[0] == FIRST_SNAPSHOT_ID:
         return 0
     raise UnsupportedError(
-        f"the last common snapshot of branch {branch.paths.branch!r} and table {store.name} has expired, so it is unknown "
+        f"the last common snapshot of branch {branch.paths.branch!r} and table {store.name} has expired, so it is "
+        "unknown "
         f"which files are new on the branch (its newest snapshot is {newest.id}); write its rows to the table instead"
     )
 
 
 def _added(store: TableStore, after: int, last: int) -> pa.Table:
-    """Returns the files added by the snapshots from ``after`` (exclusive) to ``last``; raises if they did anything else."""
+    """Returns the files added by the snapshots from ``after`` (exclusive) to ``last``.
+
+    Raises if they did anything else.
+    """
     numbers = list(range(after + 1, last + 1))
     snapshots = store.snapshots.read_many(numbers)
     where = f"branch {store.paths.branch!r} of table {store.name}"
     if len(snapshots) != len(numbers):
         gone = min(set(numbers) - {snapshot.id for snapshot in snapshots})
         raise UnsupportedError(
-            f"{where} cannot be merged: its snapshot {gone} has expired, so it is unknown whether files were only added "
+            f"{where} cannot be merged: its snapshot {gone} has expired, so it is unknown whether files were only "
+            "added "
             f"since snapshot {after}; write the branch's rows to the table instead"
         )
     metas: list[ManifestMeta] = []
@@ -116,7 +122,8 @@ def _added(store: TableStore, after: int, last: int) -> pa.Table:
         delta = store.manifests.read_list(snapshot.delta_manifest_list)
         if snapshot.commit_kind not in _ADDS_ONLY or any(meta.num_deleted_files for meta in delta):
             raise UnsupportedError(
-                f"{where} cannot be merged: its snapshot {snapshot.id} ({snapshot.commit_kind}) did more than add files, "
+                f"{where} cannot be merged: its snapshot {snapshot.id} ({snapshot.commit_kind}) did more than add "
+                "files, "
                 "so its files and those of the other branch cannot be told apart; write the branch's rows to the table "
                 "instead"
             )
@@ -130,7 +137,8 @@ def _added(store: TableStore, after: int, last: int) -> pa.Table:
 def _with_our_schemas(store: TableStore, branch: TableStore, entries: pa.Table) -> pa.Table:
     if entries["first_row_id"].null_count != len(entries):
         raise UnsupportedError(
-            f"branch {branch.paths.branch!r} of table {store.name} has rows with row ids, which Lakebed does not assign; "
+            f"branch {branch.paths.branch!r} of table {store.name} has rows with row ids, which Lakebed does not "
+            "assign; "
             "merge it with Apache Paimon"
         )
     ids = pc.unique(entries["schema_id"])

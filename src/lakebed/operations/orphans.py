@@ -2,12 +2,12 @@
 
 They are left behind by writers, expiries and rollbacks that crashed. What it promises:
 
-* It considers only files that Paimon's writers or Lakebed create, recognised by folder and name. It never touches other files.
-  Sidecar files below ``.lakebed`` are not orphans.
-* It deletes a file only if no snapshot, tag or long-lived changelog of any branch refers to its name, and if the file is older than
-  ``older_than`` (default: one day), because a commit in progress has files that nothing refers to yet.
-* It lists the files before it reads the references, so it sees the references of a commit in between. If a reference cannot be
-  read, it deletes nothing.
+* It considers only files that Paimon's writers or Lakebed create, recognised by folder and name. It never touches other
+  files. Sidecar files below ``.lakebed`` are not orphans.
+* It deletes a file only if no snapshot, tag or long-lived changelog of any branch refers to its name, and if the file
+  is older than ``older_than`` (default: one day), because a commit in progress has files that nothing refers to yet.
+* It lists the files before it reads the references, so it sees the references of a commit in between. If a reference
+  cannot be read, it deletes nothing.
 * It lists each folder once, several in parallel, and compares files as columns of names.
 """
 
@@ -111,7 +111,10 @@ def _kind(info: FileInfo, patterns: Iterable[tuple[str, re.Pattern[str]]]) -> st
 
 
 def _own_folders(store: TableStore) -> list[_Folder]:
-    """Returns the folders with metadata. Snapshots, tags and changelogs are never orphans; temporary files beside them are."""
+    """Returns the folders with metadata.
+
+    Snapshots, tags and changelogs are never orphans; temporary files beside them are.
+    """
     paths = store.paths
     shared = [
         _Folder(paths.manifests, _MANIFEST_FOLDER),

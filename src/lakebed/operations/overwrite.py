@@ -1,7 +1,7 @@
 """Overwrite: new rows replace those of some partitions, or of the whole table.
 
-The commit computes its deletes from the snapshot that it lands on. So it also deletes what other commits added meanwhile to
-a replaced partition, as if the overwrite had started after them.
+The commit computes its deletes from the snapshot that it lands on. So it also deletes what other commits added
+meanwhile to a replaced partition, as if the overwrite had started after them.
 """
 
 from __future__ import annotations
@@ -106,7 +106,10 @@ def _check_inside(entries: pa.Table, node: pred.Node | None, schema: TableSchema
 def replace_partitions(
     store: TableStore, new: pa.Table, index: Sequence[IndexEntry] = ()
 ) -> Callable[[Snapshot | None], Change]:
-    """Returns a plan that replaces the partitions of the new files (dynamic overwrite); ``index`` are their index files."""
+    """Returns a plan that replaces the partitions of the new files (dynamic overwrite).
+
+    ``index`` are their index files.
+    """
     partitions = pc.unique(new["partition"].combine_chunks())
 
     def plan(latest: Snapshot | None) -> Change:

@@ -1,8 +1,8 @@
 """Read a snapshot: which of its files hold the requested rows, and the kernel that reads them.
 
-A read of a table is a list of parts, one for each branch; mostly there is one. With ``scan.fallback-branch`` a second branch supplies
-the partitions that the first does not have; ``scan.primary-branch`` is the same with the branches exchanged. Each part uses the
-schemas, buckets and merge engine of its own branch; the columns are those of the request.
+A read of a table is a list of parts, one for each branch; mostly there is one. With ``scan.fallback-branch`` a second
+branch supplies the partitions that the first does not have; ``scan.primary-branch`` is the same with the branches
+exchanged. Each part uses the schemas, buckets and merge engine of its own branch; the columns are those of the request.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class PlanOnce:
 class BranchRead:
     """The part of a read that one branch supplies.
 
-    ``hidden`` are encoded partitions that another part supplies. ``only`` are the partitions that this part supplies; all others
-    without it. ``read_manifests`` reads manifests elsewhere than in this process.
+    ``hidden`` are encoded partitions that another part supplies. ``only`` are the partitions that this part supplies;
+    all others without it. ``read_manifests`` reads manifests elsewhere than in this process.
     """
 
     store: TableStore
@@ -98,7 +98,10 @@ class BranchRead:
 
     @property
     def _file_predicate(self) -> pred.Node | None:
-        """The condition that may exclude files. Primary-key tables: only on keys, because a newer version may be in another file."""
+        """The condition that may exclude files.
+
+        Primary-key tables: only on keys, because a newer version may be in another file.
+        """
         if self.predicate is None or not self.schema.primary_keys:
             return self.predicate
         implied = pred.implied(self.predicate, self.schema.primary_keys)
@@ -163,6 +166,7 @@ def _check_same_columns(ours: TableSchema, theirs: TableSchema, name: str, branc
     other = [(column.name, nullable(column.type)) for column in theirs.fields]
     if mine != other or ours.partition_keys != theirs.partition_keys:
         raise SchemaError(
-            f"table {name} cannot be read together with its branch {branch!r} (option {option!r}): columns or partition "
+            f"table {name} cannot be read together with its branch {branch!r} (option {option!r}): columns or "
+            "partition "
             "columns differ. Alter one of the two, or unset the option"
         )

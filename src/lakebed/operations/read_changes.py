@@ -1,14 +1,14 @@
-"""Reads of what changed between two snapshots, in the shape of :class:`lakebed.operations.read.BranchRead`.
+"""Read the changes between two snapshots; the reads have the interface of :class:`lakebed.operations.read.BranchRead`.
 
-* ``delta``: the rows of the files that APPEND commits added, as they were written. Compactions change no rows and
-  overwrites are left out, as in Paimon.
-* ``changelog``: the rows of the changelog files, overwrites left out too.
-* ``diff``: the rows of the later state that the earlier one did not have just so: new ones, and changed ones as they are now.
-  Only files that are not the same in both states, and those whose keys meet theirs, are opened.
+* ``delta``: the rows of the files that APPEND commits added, as they were written. Compactions change no rows, and
+  overwrites are skipped, as in Paimon.
+* ``changelog``: the rows of the changelog files; overwrites are skipped too.
+* ``diff``: the rows of the later snapshot that the earlier one does not have: new rows, and changed rows with their new
+  values. Only files that are not in both snapshots, and files whose key ranges overlap those, are read.
 
-None of them gives rows that were deleted. In the first two a key may come up more than once, once per change. The columns are
-those that the table has now. :meth:`IncrementalRead.with_kinds` gives every row with its kind instead, in the order of the
-commits, those that were deleted among them.
+None of them returns deleted rows. In the first two a key may occur more than once, once per change. The columns are the
+current ones of the table. :meth:`IncrementalRead.with_kinds` returns every row with its kind instead, in the order of
+the commits, including deleted rows.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _AFTER: Final = 2
 
 @dataclass(frozen=True)
 class IncrementalRead:
-    """What changed in one interval of one branch's history."""
+    """A read of the changes in one interval of the history of a branch."""
 
     store: TableStore
     schema: TableSchema
@@ -75,7 +75,10 @@ class IncrementalRead:
 
     @cached_property
     def deleted(self) -> DeletedRows:
-        """The rows that deletion vectors mark; what commits wrote is read as it was written."""
+        """The rows that deletion vectors mark.
+
+        Only ``diff`` applies them, other modes read rows as they were written.
+        """
         return self._after.deleted if self.interval.mode is Mode.DIFF else DeletedRows()
 
     @cached_property
@@ -94,9 +97,9 @@ class IncrementalRead:
         yield from self.reader.batches(self.result.entries)
 
     def with_kinds(self) -> pa.Table:
-        """All changes with sequence number (null where rows have none) and kind, and the number of the commit they are from.
+        """Returns all changes with sequence number (null if rows have none), kind, and the number of their commit.
 
-        As ``diff``, a row that is new or changed is +I and one whose key is gone -D.
+        In mode ``diff`` a new or changed row is +I, and a row whose key does not exist any more is -D.
         """
         reader, entries = self.reader, self.result.entries
         if isinstance(reader, UnmergedReader):
@@ -111,7 +114,7 @@ class IncrementalRead:
 
     @property
     def _added(self) -> ScanResult:
-        """The files that the commits of the interval added, in the order of the commits."""
+        """Returns the files that the commits of the interval added, in the order of the commits."""
         found = self._commits
         steps = [PruneStep("snapshots by kind of commit", len(self._snapshots), len(found)), *_summed(found)]
         return ScanResult(pa.concat_tables([NO_ENTRIES, *(commit.entries for commit in found)]), tuple(steps))
@@ -122,7 +125,7 @@ class IncrementalRead:
 
     @cached_property
     def _commits(self) -> list[ScanResult]:
-        """What each commit added that can have changes."""
+        """The files that each commit with changes added."""
         is_delta = self.interval.mode is Mode.DELTA
         options = TableOptions(self.schema.options)
         buckets = buckets_of(self.predicate, self.schema, options.bucket_function)
@@ -156,21 +159,23 @@ class IncrementalRead:
 
     @property
     def _differing(self) -> ScanResult:
-        """The files of both states without those that cannot make a difference."""
+        """Returns the files of both snapshots that can contain differences."""
         before, after = self._before.result, self._after.result
         entries = _side_by_side(before.entries, after.entries)
         same = _is_same(entries, _marked_otherwise(self._before.deleted, self._after.deleted))
         groups = _groups(entries, self.schema)
         kept = [rows for rows in groups if not same[rows].all()]
         rows = np.sort(np.concatenate(kept)) if kept else np.zeros(0, np.int64)
-        if not self.schema.primary_keys or skips_level0(self.schema):  # no file replaces rows of another
+        if not self.schema.primary_keys or skips_level0(
+            self.schema
+        ):  # no file has newer versions of rows in another file
             rows = rows[~same[rows]]
         step = PruneStep("files of both states that differ", len(entries), len(rows))
         return ScanResult(entries.take(pa.array(rows)), (*before.steps, *after.steps, step))
 
 
 Part: TypeAlias = BranchRead | IncrementalRead
-"""What a scan consists of."""
+"""One part of a scan."""
 
 
 def _has_changes(snapshot: Snapshot, *, is_delta: bool) -> bool:
@@ -180,7 +185,7 @@ def _has_changes(snapshot: Snapshot, *, is_delta: bool) -> bool:
 
 
 def _summed(results: Sequence[ScanResult]) -> list[PruneStep]:
-    """What each step of planning kept, over all snapshots."""
+    """Returns the sums of each planning step over all snapshots."""
     totals: dict[str, tuple[int, int]] = {}
     for step in (step for result in results for step in result.steps):
         total, kept = totals.get(step.name, (0, 0))
@@ -189,13 +194,13 @@ def _summed(results: Sequence[ScanResult]) -> list[PruneStep]:
 
 
 COMMIT_COLUMN: Final = "_COMMIT"
-"""Of rows with kinds, the number of the commit they are from: the two rows of an update are of the same."""
+"""The column with the number of the commit of a row; both rows of an update have the same number."""
 
 _COMMIT_FIELD: Final = pa.field(COMMIT_COLUMN, pa.int64())
 
 
 def as_inserts(rows: pa.Table, kind: int = INSERT) -> pa.Table:
-    """Rows as changes of one kind, without sequence numbers."""
+    """Returns rows as changes of one kind, without sequence numbers."""
     return (
         rows.append_column(SYSTEM_SCHEMA.field(SEQUENCE_COLUMN), pa.nulls(len(rows), pa.int64()))
         .append_column(SYSTEM_SCHEMA.field(KIND_COLUMN), repeated_kind(kind, len(rows)))
@@ -204,14 +209,14 @@ def as_inserts(rows: pa.Table, kind: int = INSERT) -> pa.Table:
 
 
 class UnmergedReader(KeyedReader):
-    """Reads files of a primary-key table one by one, as they were written, without deletes."""
+    """Reads files of a primary-key table one by one without merging, and skips deletes."""
 
     @cached_property
     def _each_key_once(self) -> bool:
         return True
 
     def read_commits(self, entries: pa.Table, commits: Rows) -> pa.Table:
-        """All rows with sequence number, kind and commit, deletes included, file by file in the order of the entries."""
+        """Returns all rows, also deletes, with sequence number, kind and commit, in the order of the entries."""
         wanted = self._wanted()
         merger = self._merger(wanted)
 
@@ -232,9 +237,9 @@ class UnmergedReader(KeyedReader):
 
 
 def _side_by_side(before: pa.Table, after: pa.Table) -> pa.Table:
-    """The files of two states, each file once: of which state it is, and the level that it had before.
+    """Returns the files of two snapshots, each file once, with the side it is on and its level in the earlier snapshot.
 
-    Files of the earlier state come first, so that for both states the order is the one of the commits.
+    Files of the earlier snapshot come first, so the files of each side are in the order of the commits.
     """
     now = pc.index_in(_identity(before), value_set=_identity(after))
     fresh = after.filter(pc.invert(pc.is_in(_identity(after), value_set=_identity(before))))
@@ -252,7 +257,7 @@ def _side_by_side(before: pa.Table, after: pa.Table) -> pa.Table:
 
 
 def _identity(entries: pa.Table) -> pa.Array:
-    """What tells data files apart; a file that a compaction moved to another level is still the same."""
+    """Returns the identity of data files; a file that a compaction moved to another level stays the same."""
     parts = (_column(entries, "partition"), _column(entries, "bucket").cast(pa.string()), _column(entries, "file_name"))
     return pc.binary_join_element_wise(*(part.cast(pa.binary()) for part in parts), b"/")
 
@@ -262,7 +267,7 @@ def _column(entries: pa.Table, name: str) -> pa.Array:
 
 
 def _marked_otherwise(before: DeletedRows, after: DeletedRows) -> list[str]:
-    """Names of files that do not have the same deleted rows in both states; marks are only ever added."""
+    """Returns the names of files whose deleted rows differ between the snapshots; marks are only ever added."""
     named = {*before.by_file, *after.by_file}
     return [file[1] for file in named if _marks(before, file) != _marks(after, file)]
 
@@ -281,7 +286,10 @@ def _is_same(entries: pa.Table, marked: Sequence[str]) -> npt.NDArray[np.bool_]:
 
 
 def _groups(entries: pa.Table, schema: TableSchema) -> list[Rows]:
-    """Files whose rows may meet: of one bucket (of one partition, if it was divided anew), and with keys that chain."""
+    """Returns groups of files that must be compared: files of one bucket with overlapping keys.
+
+    If a partition was rescaled, its buckets count as one.
+    """
     if not len(entries):
         return []
     if len(pc.unique(entries["total_buckets"])) > 1:
@@ -300,20 +308,20 @@ def _groups(entries: pa.Table, schema: TableSchema) -> list[Rows]:
 
 @dataclass(frozen=True)
 class DifferenceReader(KeyedReader):
-    """Reads files of two states, side by side, of any table: the rows of the later one that the earlier one lacks.
+    """Reads files of two snapshots of any table and returns the rows that only the later snapshot has.
 
-    ``deleted`` are the rows that are marked in the later state, ``before`` those in the earlier one.
+    ``deleted`` are the marked rows of the later snapshot, ``before`` those of the earlier one.
     """
 
     before: DeletedRows = field(default_factory=DeletedRows)
 
     @cached_property
     def keys(self) -> tuple[Field, ...]:
-        """The columns that tell rows apart: without a primary key, all of them."""
+        """The columns that identify rows: the primary key, else all columns."""
         return self.schema.select(self.schema.trimmed_primary_key) if self.schema.primary_keys else self.schema.fields
 
     def jobs(self, entries: pa.Table) -> list[ReadJob]:
-        """One for each group of files that must be compared; files that nothing is compared with stand alone."""
+        """Returns one job for each group of files that must be compared; other files are read without merging."""
         sources = self._sources(entries)
         sides = np.asarray(entries[_SIDE]) if len(entries) else np.zeros(0, np.int8)
         alone: list[int] = []
@@ -339,13 +347,13 @@ class DifferenceReader(KeyedReader):
         if not len(earlier):
             yield self._state_reader(self.columns, self.deleted).read(files)
             return
-        # Whole rows are compared, whatever the columns asked for. Equal rows satisfy a predicate or not alike.
+        # Compare whole rows, also if fewer columns are requested; a predicate has the same result for equal rows.
         before = self._state_reader(self.schema.fields, self.before).read(earlier)
         after = self._state_reader(self.schema.fields, self.deleted).read(_of_side(files, _AFTER))
         yield after.filter(pa.array(not_in(after, before))).select([column.name for column in self.columns])
 
     def read_with_kinds(self, entries: pa.Table) -> pa.Table:
-        """The same rows as +I, and as -D those of the earlier state whose key the later one lacks."""
+        """Returns the same rows as +I, and rows of the earlier snapshot whose key the later one lacks as -D."""
         found = self.read(entries)
         parts = [as_inserts(found)]
         if self.schema.primary_keys:
@@ -369,7 +377,7 @@ def _plain(source: Source) -> Source:
 
 
 def _of_side(files: pa.Table, side: int) -> pa.Table:
-    """The files of one state as they were in it."""
+    """Returns the files of one snapshot with their levels in it."""
     chosen = files.filter(pa.array(np.asarray(files[_SIDE]) & side != 0))
     if side == _AFTER:
         return chosen

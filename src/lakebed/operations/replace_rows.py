@@ -1,8 +1,8 @@
 """Replace rows of an append table: UPDATE, DELETE and MERGE in SQL rewrite the files that they read, in one commit.
 
-The commit deletes the files that were read and adds the new ones. Rows that other commits add meanwhile stay. If another
-commit deleted one of the files first (a delete, a compaction, an overwrite), the commit raises a conflict and the table is
-unchanged.
+The commit deletes the files that were read and adds the new ones. Rows that other commits add meanwhile stay. If
+another commit deleted one of the files first (a delete, a compaction, an overwrite), the commit raises a conflict and
+the table is unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def replace_rows(
     operation: str,
     engine: Engine = IN_PROCESS,
 ) -> Snapshot | None:
-    """Replace the files of ``entries``, which are live in the snapshot ``planned_on``, by files with the rows of ``data``."""
+    """Replace the files of ``entries``, which are live in ``planned_on``, by files with the rows of ``data``."""
     old_index = store.manifests.read_index(planned_on.index_manifest)
     index: tuple[IndexEntry, ...] = ()
 

@@ -1,7 +1,8 @@
 """Rescale: rewrites partitions with another number of buckets, in one commit.
 
-The option ``bucket`` of the table does not change; the entries of files record the number of buckets of their partition. If another
-commit changes one of the partitions meanwhile, the commit raises a conflict and the table is unchanged.
+The option ``bucket`` of the table does not change; the entries of files record the number of buckets of their
+partition. If another commit changes one of the partitions meanwhile, the commit raises a conflict and the table is
+unchanged.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Roll back: an earlier snapshot of a branch becomes the latest again.
 
-Newer snapshots, their tags and newer long-lived changelogs are deleted. Schemas stay, and data files are left to the removal of
-orphan files. Snapshots are deleted from the newest down: after a crash the branch is at a snapshot between the old latest and the
-target, and another rollback completes the work. A commit in the meantime is rolled back too: the snapshots are listed again until
-none is newer than the target.
+Newer snapshots, their tags and newer long-lived changelogs are deleted. Schemas stay, and data files are left to the
+removal of orphan files. Snapshots are deleted from the newest down: after a crash the branch is at a snapshot between
+the old latest and the target, and another rollback completes the work. A commit in the meantime is rolled back too: the
+snapshots are listed again until none is newer than the target.
 
 If the target is a tag whose snapshot has expired, the snapshot file is restored first.
 """
@@ -103,7 +103,8 @@ def _target(
         reached = store.snapshots.at_watermark(watermark)
         if reached is None:
             raise NotFoundError(
-                f"table {store.name} has no snapshot with a watermark of at most {watermark}; choose a snapshot or a tag"
+                f"table {store.name} has no snapshot with a watermark of at most {watermark}; choose a snapshot or a "
+                "tag"
             )
         return reached
     if timestamp_millis is None:
@@ -137,7 +138,10 @@ def _changelogs_after(store: TableStore, target: Snapshot) -> list[int]:
 
 
 def _recreate(store: TableStore, target: Snapshot, tag: str | None) -> None:
-    """Restore the snapshot file of a tag; if the tag is deleted meanwhile, its files may be too, so raise without a rollback."""
+    """Restore the snapshot file of a tag.
+
+    If the tag is deleted meanwhile, its files may be too, so raise without a rollback.
+    """
     if tag is None:
         raise _gone(store, target)
     path, text = store.paths.snapshot(target.id), snapshot_to_json(target).encode()

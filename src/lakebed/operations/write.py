@@ -1,7 +1,7 @@
 """Write rows to a table: append them, or upsert them where there is a primary key.
 
-Files are written first, then one commit makes them visible. If anything fails before the commit, the files are deleted. A
-primary-key table is compacted afterwards where it needs it (:mod:`lakebed.operations.compact.compact_after_write`).
+Files are written first, then one commit makes them visible. If anything fails before the commit, the files are deleted.
+A primary-key table is compacted afterwards where it needs it (:mod:`lakebed.operations.compact.compact_after_write`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 r"""Rows of Arrow tables as JSON values, without loss; the command line and the service both print them this way.
 
-Integers, finite floats, booleans and texts stay as they are. Decimals, dates and times become text as SQL writes them, bytes
-hexadecimal text, maps lists of ``key`` and ``value``. NaN and the infinities, which JSON cannot express, become text.
+Integers, finite floats, booleans and texts stay as they are. Decimals, dates and times become text as SQL writes them,
+bytes hexadecimal text, maps lists of ``key`` and ``value``. NaN and the infinities, which JSON cannot express, become
+text.
 """
 
 from __future__ import annotations

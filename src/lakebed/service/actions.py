@@ -1,4 +1,7 @@
-"""The actions of the service. Each takes an open table and arguments and returns an outcome; ``dry_run`` changes nothing."""
+"""The actions of the service.
+
+Each takes an open table and arguments and returns an outcome; ``dry_run`` changes nothing.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,8 @@ def compact(opened: OpenTable, asked: models.Compact, report: Report) -> Outcome
         "buckets": len(plan),
     }
     group = "bucket" if opened.table.schema.primary_keys else "group"
-    what = f"{count_text(shape['input_files'], 'file')} ({size_text(shape['input_bytes'])}) in {count_text(len(plan), group)}"
+    files = f"{count_text(shape['input_files'], 'file')} ({size_text(shape['input_bytes'])})"
+    what = f"{files} in {count_text(len(plan), group)}"
     if not plan:
         return Outcome({"snapshot_id": None, **shape}, "nothing to compact")
     if asked.dry_run:
@@ -177,7 +181,8 @@ def delete_branch(opened: OpenTable, asked: models.DeleteBranch, _: Report) -> O
     naming = [key for key, value in main.table.options.items() if key.endswith("-branch") and value == asked.name]
     if naming:
         raise OptionError(
-            f"branch {asked.name!r} cannot be deleted, because options of the table name it: {names_text(naming)}; reset them first"
+            f"branch {asked.name!r} cannot be deleted, because options of the table name it: {names_text(naming)}; "
+            "reset them first"
         )
     latest = main.on_branch(asked.name).table.latest_snapshot()
     if not asked.dry_run:

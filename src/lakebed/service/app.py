@@ -22,7 +22,8 @@ from lakebed.version import VERSION
 
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _ABOUT: Final = (
-    "Inspect Apache Paimon tables: their contents, history and health. Where actions are allowed, maintain them. Times are epoch "
+    "Inspect Apache Paimon tables: their contents, history and health. Where actions are allowed, maintain them. "
+    "Times are epoch "
     "milliseconds, sizes are bytes."
 )
 

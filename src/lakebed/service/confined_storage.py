@@ -1,8 +1,8 @@
 """The storage of a service: it sees only files below one folder, and writes only what is allowed.
 
-The operating system resolves every path, so ``..``, links and paths in manifests cannot lead out of the folder. Files outside are
-not listed, and reading one raises :class:`~lakebed.errors.NotFoundError`. A write that is not allowed raises
-:class:`~lakebed.errors.StorageError`.
+The operating system resolves every path, so ``..``, links and paths in manifests cannot lead out of the folder. Files
+outside are not listed, and reading one raises :class:`~lakebed.errors.NotFoundError`. A write that is not allowed
+raises :class:`~lakebed.errors.StorageError`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Checks every request before it is processed: host name, token, origin and size.
 
-* ``Host`` must be one of the allowed names. This refuses pages of other sites whose name resolves to this machine (DNS rebinding).
-* If the service has a token, requests must send it as ``Authorization: Bearer``. Exceptions are the page itself, what the page
-  needs before it can ask for the token, and ``/healthz``. The token is compared in constant time.
-* A request that may change something must be JSON, which a form of another site cannot send, must come from the same origin, and
-  must not be large.
+* ``Host`` must be one of the allowed names. This refuses pages of other sites whose name resolves to this machine (DNS
+  rebinding).
+* If the service has a token, requests must send it as ``Authorization: Bearer``. Exceptions are the page itself, what
+  the page needs before it can ask for the token, and ``/healthz``. The token is compared in constant time.
+* A request that may change something must be JSON, which a form of another site cannot send, must come from the same
+  origin, and must not be large.
 
 Every response gets security headers against framing, content sniffing, caching and foreign scripts.
 """
@@ -32,7 +33,8 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 OPENAPI_PATH: Final = "/api/v1/openapi.json"
 OPEN_PATHS: Final = frozenset({"/api/v1/service", OPENAPI_PATH, "/healthz"})
 CONTENT_SECURITY_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src "
+    "'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _HEADERS: Final = {

@@ -1,9 +1,9 @@
 """Jobs: actions that run on threads, one at a time for each table.
 
-A job is queued, runs, and ends as ``succeeded``, ``failed`` or ``cancelled``. It can be queried until enough newer jobs have ended. A
-queued job can be cancelled. A running job that reports progress stops at its next report and deletes the files that it wrote; other
-jobs run to their end. A service that stops waits for running jobs. A service that is killed leaves valid tables, and possibly
-orphan files.
+A job is queued, runs, and ends as ``succeeded``, ``failed`` or ``cancelled``. It can be queried until enough newer jobs
+have ended. A queued job can be cancelled. A running job that reports progress stops at its next report and deletes the
+files that it wrote; other jobs run to their end. A service that stops waits for running jobs. A service that is killed
+leaves valid tables, and possibly orphan files.
 """
 
 from __future__ import annotations
@@ -108,7 +108,8 @@ class Jobs:
                 if not other.is_over and other.task.place == task.place:
                     raise RefusedError(
                         409,
-                        f"job {other.id} ({other.task.action}) on table {task.database}.{task.table} has not ended yet; "
+                        f"job {other.id} ({other.task.action}) on table {task.database}.{task.table} has not ended "
+                        "yet; "
                         "wait for it or cancel it",
                     )
             entry = _Entry(uuid.uuid4().hex[:16], task, _now())

@@ -23,8 +23,9 @@ _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 class Limits:
     """Limits of one request.
 
-    ``read_bytes`` and ``diff_bytes`` limit the size of data files that a preview and a comparison of rows may open. Rows take
-    memory, so at most ``readers`` requests read them at once; others wait ``reader_wait`` seconds and are then refused.
+    ``read_bytes`` and ``diff_bytes`` limit the size of data files that a preview and a comparison of rows may open.
+    Rows take memory, so at most ``readers`` requests read them at once; others wait ``reader_wait`` seconds and are
+    then refused.
     """
 
     page: int = 1000
@@ -41,7 +42,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of a service. Requests must use one of ``allowed_hosts`` in their ``Host`` header; if empty, any name is allowed."""
+    """The settings of a service.
+
+    Requests must use one of ``allowed_hosts`` in their ``Host`` header; if empty, any name is allowed.
+    """
 
     warehouses: Mapping[str, str]
     allow_actions: bool = False

@@ -97,7 +97,10 @@ class Service:
         )
 
     def shown(self, opened: OpenTable, contents: Contents) -> list[Contents]:
-        """Returns the contents of a branch; for main of a chain table also those of its branches, full partitions first."""
+        """Returns the contents of a branch.
+
+        For main of a chain table also those of its branches, full partitions first.
+        """
         names = rules_of(opened.store).chain_branches()
         if names is None or opened.table.branch_name != MAIN_BRANCH:
             return [contents]

@@ -1,7 +1,7 @@
 """The warehouses of a service, and how the names in a request are resolved to a table.
 
-Names must not contain ``$`` (which would open a system table) or a separator, and must not start with a dot. Tables are read
-through :class:`~lakebed.service.confined_storage.ConfinedStorage`, so they cannot be outside of the warehouse.
+Names must not contain ``$`` (which would open a system table) or a separator, and must not start with a dot. Tables are
+read through :class:`~lakebed.service.confined_storage.ConfinedStorage`, so they cannot be outside of the warehouse.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Serves the files of the dashboard: ``index.html`` for the address of every page, and its assets.
 
-The address of an asset contains a digest of all assets, ``/assets/<digest>/app.js``, so browsers may cache it for ever; a new version
-has another digest. ``index.html`` names assets as ``"/assets/...``, and the digest is inserted when it is served. Files are read
-again when they change on disk. A name is looked up among the existing files, so it cannot lead to another folder.
+The address of an asset contains a digest of all assets, ``/assets/<digest>/app.js``, so browsers may cache it for ever;
+a new version has another digest. ``index.html`` names assets as ``"/assets/...``, and the digest is inserted when it is
+served. Files are read again when they change on disk. A name is looked up among the existing files, so it cannot lead
+to another folder.
 """
 
 from __future__ import annotations

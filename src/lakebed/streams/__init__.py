@@ -1,1 +1,5 @@
-"""What a stream reads: positions in the history of a table, and the batches between them."""
+"""Streams over a table: positions in its history, and the files between two positions.
+
+``table_stream`` plans batches, ``positions`` is what a checkpoint stores, ``stream_files`` lists the files of a
+snapshot, ``binlog`` pairs the rows of updates for ``$binlog``.
+"""

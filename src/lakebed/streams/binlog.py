@@ -1,8 +1,10 @@
-"""Changes as a binlog has them: an update is one row, every column an array of one value or of the values before and after it.
+"""The rows of ``$binlog``: an update is one row, and every column is an array.
 
-The two rows of an update, -U and +U, are of one key and one commit. Mostly they follow each other in one file, but a writer may
-have begun a new file between them, so a -U waits for the next row of its key: if that is a +U, the two are one, in the place of
-the +U. A -U without one stands for itself, and so does a +U.
+The array has one value, or the values before and after the update.
+
+The two rows of an update, -U and +U, have the same key and commit. Usually they are adjacent in one file, but a writer
+may have started a new file between them. So a -U waits for the next row of its key: if that is a +U, both become one
+row at the position of the +U. A -U or +U without a counterpart becomes a row of its own.
 """
 
 from __future__ import annotations
@@ -25,11 +27,11 @@ I64: TypeAlias = npt.NDArray[np.int64]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _GROUP: Final = "_GROUP"
-"""A column of entries: which files are read together, and no others with them."""
+"""A column of entries: the group of files that are read together."""
 
 
 def binlog_schema(columns: pa.Schema) -> pa.Schema:
-    """The kinds of rows, and each column as an array."""
+    """Returns the schema of a binlog: the row kind, and each column as an array."""
     return pa.schema([ROW_KIND, *(pa.field(one.name, pa.list_(pa.field("element", one.type))) for one in columns)])
 
 
@@ -38,10 +40,10 @@ def binlog_schema(columns: pa.Schema) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Which changes make up each row of a binlog.
+    """Which changes form each row of a binlog.
 
-    ``told`` are the numbers of changes, those of a row side by side, ``ends`` where each row of the binlog ends among them.
-    ``waiting`` are changes whose other half has not come.
+    ``told`` are the positions of changes, those of one row adjacent. ``ends`` are the positions in ``told`` where each
+    row ends. ``waiting`` are changes whose counterpart has not been read yet.
     """
 
     told: I64
@@ -49,7 +51,7 @@ class Packing:
     waiting: I64
 
     def rows(self, changes: pa.Table, kinds: Kinds, names: Sequence[str]) -> pa.Table:
-        """The rows of the binlog with columns of the changes."""
+        """Returns the rows of the binlog with columns of the changes."""
         offsets = pa.array(np.concatenate(([0], self.ends)), pa.int32())
         told = pa.array(self.told)
         texts = kinds_to_texts(kinds[self.told[self.ends - 1]])
@@ -62,9 +64,9 @@ class Packing:
 
 
 def pack(kinds: Kinds, keys: pa.Table, *, more: bool = False) -> Packing:
-    """Find the updates among changes of one commit; with ``more`` to come, a -U with nothing after it waits."""
+    """Find the updates among changes of one commit; with ``more`` to come, a last -U of its key waits."""
     count = len(kinds)
-    before = np.full(count, -1, np.int64)  # of a +U, the -U that belongs to it
+    before = np.full(count, -1, np.int64)  # the -U of each +U
     halves = np.flatnonzero((kinds[:-1] == UPDATE_BEFORE) & (kinds[1:] == UPDATE_AFTER))
     halves = halves[equal_rows(keys.take(pa.array(halves)), keys.take(pa.array(halves + 1)))]
     before[halves + 1] = halves
@@ -94,7 +96,7 @@ def pack(kinds: Kinds, keys: pa.Table, *, more: bool = False) -> Packing:
 
 
 def grouped(part: Part) -> Part:
-    """A part whose entries tell which of them belong together, wherever they are read."""
+    """Returns a part whose entries have a column with the group of files that must be read together."""
     numbers = np.repeat(np.arange(len(part.groups)), [len(group) for group in part.groups])
     column = np.empty(len(part.entries), np.int64)
     column[np.concatenate(part.groups)] = numbers
@@ -103,14 +105,14 @@ def grouped(part: Part) -> Part:
 
 @dataclass(frozen=True)
 class BinlogReader:
-    """Reads the rows of files as rows of a binlog. ``changes`` reads them with kinds, the columns of the key among them."""
+    """Reads files as rows of a binlog. ``changes`` reads rows with kinds; its columns include the key."""
 
     changes: StreamReader
     names: tuple[str, ...]
 
     @staticmethod
     def over(reader: StreamReader) -> BinlogReader:
-        """The same columns as a binlog."""
+        """Returns a binlog reader over another reader."""
         names = tuple(column.name for column in reader.columns)
         keys = [key for key in reader.schema.primary_keys if key not in names]
         columns = (*reader.columns, *reader.schema.select(keys))
@@ -118,7 +120,7 @@ class BinlogReader:
 
     @property
     def plain(self) -> FileReader:
-        """Reads rows of files that need nothing but reading."""
+        """Read files whose rows need no merging."""
         return self.changes.plain
 
     @cached_property
@@ -127,7 +129,7 @@ class BinlogReader:
         return binlog_schema(pa.schema([columns.field(name) for name in self.names]))
 
     def batches(self, entries: pa.Table, deleted: DeletedRows) -> Iterator[pa.RecordBatch]:
-        """The rows of files that belong to one task."""
+        """Yields the rows of the files of one task."""
         if self.changes.how is not How.CHANGES or not self.changes.schema.primary_keys:
             for batch in self.changes.batches(entries, deleted):
                 kinds = kinds_from_texts(batch.column(0))
@@ -141,7 +143,7 @@ class BinlogReader:
             yield from self._updates(entries.slice(start, end - start))
 
     def _updates(self, files: pa.Table) -> Iterator[pa.RecordBatch]:
-        """The rows of files of one bucket and commit; of all files before, only rows that wait for others are kept."""
+        """Yields the rows of files of one bucket and commit; keeps only the waiting rows of earlier files."""
         held = self.changes.arrow_schema.empty_table()
         for number in range(len(files)):
             found = self.changes.batches(files.slice(number, 1), DeletedRows())

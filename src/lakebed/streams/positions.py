@@ -1,7 +1,7 @@
-"""Where a stream is in the history of a table, and how much of it a batch may take.
+"""The position of a stream in the history of a table, and the limits of a batch.
 
-A :class:`Position` is all that a stream has to remember; as JSON it is what checkpoints hold, so what older versions wrote
-there is read as they meant it.
+A :class:`Position` is the whole state of a stream. Checkpoints store it as JSON, so positions of older versions must
+stay readable.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from lakebed.errors import CorruptError
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in the history of a table: ``done`` groups of files of a snapshot are read, of its state or of its changes.
+    """A position: ``done`` groups of files of a snapshot have been read, either of its state or of its changes.
 
-    The state of a chain table is also that of a snapshot of the branch of full partitions, ``full``. ``in_updates`` says that
+    For the state of a chain table, ``full`` is the snapshot of the branch of full partitions. ``in_updates`` says that
     the groups are those of a stream of ``$binlog``, which reads more files together.
 
-    ``seen`` tells the last snapshot that was looked at from another one of the same number: it is the name of its delta
-    manifest list, empty if nobody knows.
+    ``seen`` is the name of the delta manifest list of the last snapshot that was read. It changes if the table is
+    rolled back and another snapshot gets the same id. It is empty if unknown.
     """
 
     snapshot: int
@@ -36,7 +36,7 @@ class Position:
 
     @property
     def last(self) -> int:
-        """The number of the last snapshot that was looked at."""
+        """The id of the last snapshot that was read."""
         return self.snapshot if self.in_state or self.done else self.snapshot - 1
 
     def to_json(self) -> dict[str, Any]:
@@ -50,15 +50,16 @@ class Position:
         place, seen = raw.get("in"), raw.get("seen", "")
         is_ours = place in {"state", "changes", "updates"} and isinstance(seen, str)
         if not is_ours or any(type(number) is not int for number in numbers):
-            raise CorruptError(
-                f"{dict(raw)} is not a position of a stream of Lakebed; start with a new checkpoint folder"
-            )
+            raise CorruptError(f"{dict(raw)} is not a position of a Lakebed stream; start with a new checkpoint folder")
         return Position(raw["snapshot"], raw["done"], place == "state", raw.get("full", 0), place == "updates", seen)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that a batch reads; a group of files is never divided, so a batch has one however large that is."""
+    """The limits of a batch.
+
+    A group of files is never divided, so a batch has at least one group, whatever its size.
+    """
 
     files: int | None = None
     size: int | None = None
@@ -74,7 +75,7 @@ NO_LIMITS: Final = Limits()
 
 
 class Budget:
-    """How much a batch may still take."""
+    """What a batch may still read."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = np.array(
@@ -84,7 +85,7 @@ class Budget:
         self._snapshots = limits.snapshots
 
     def take(self, weights: npt.NDArray[np.int64]) -> int:
-        """How many of the next groups of a snapshot fit; groups that weigh nothing always do."""
+        """Returns how many of the next groups of a snapshot fit; empty groups always fit."""
         weighty = np.flatnonzero(weights[:, 0])
         if not len(weighty):
             return len(weights)
@@ -92,7 +93,7 @@ class Budget:
             return int(weighty[0])
         totals = self._used + np.cumsum(weights, axis=0)
         exceeding = np.flatnonzero(np.any(totals > self._limits, axis=1))
-        if not self._used.any():  # whatever the limits, a batch takes the first
+        if not self._used.any():  # a batch has at least one group
             exceeding = exceeding[exceeding > weighty[0]]
         taken = int(exceeding[0]) if len(exceeding) else len(weights)
         if taken > weighty[0]:

@@ -1,11 +1,12 @@
-"""What a snapshot holds for a stream: its state, or its changes, as groups of files in an order that never changes.
+"""The files of a snapshot that a stream reads: its state, or its changes, as groups of files in a deterministic order.
 
-A *group* is a set of files that must be read together: mostly one file, in the state of a primary-key table the files whose
-keys meet. The groups of a snapshot are counted from its own files, before any condition rules some of them out, so a number of
-groups names the same place in a snapshot whoever counts, and whenever.
+A *group* is a set of files that must be read together: usually one file; in the state of a primary-key table, files
+with overlapping keys. Groups are counted before a condition excludes files, so the count is deterministic: a number of
+groups is the same position in a snapshot in every process and at any time.
 
-The state that a stream begins with leaves out what its changes will bring: where compactions make the changelog, files that
-none has looked at yet. Where readers skip level 0 and no changelog is made, its files follow as changes.
+The state that a stream starts with does not contain rows that its changes will bring. Where compactions make the
+changelog, these are the files that no compaction has read yet. Where readers skip level 0 and there is no changelog,
+files of level 0 follow as changes.
 """
 
 from __future__ import annotations
@@ -42,25 +43,25 @@ from lakebed.rows.keyed.keyed_read import KeyedReader
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 ROW_KIND: Final = pa.field(KIND_TEXT_COLUMN, pa.string())
-"""The first column of rows that tell their kind."""
+"""The first column of rows with kinds."""
 
 
 class How(StrEnum):
-    """What rows of files mean to a stream."""
+    """How a stream interprets the rows of files."""
 
     STATE = "state"
-    """They are there: merged where there are several versions of one."""
+    """Current rows; several versions of a row are merged."""
     CHANGES = "changes"
-    """They were written, one after the other, each with its kind."""
+    """Changes in the order in which they were written, each with its kind."""
     GONE = "gone"
-    """An overwrite took them away."""
+    """Rows that an overwrite deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Files that are read the same way; ``groups`` are numbers of entries.
+    """Files that are read the same way; ``groups`` are positions of entries.
 
-    ``origin`` tells files of several branches apart, where a stream has such.
+    ``origin`` names the branch of the files, if a stream reads several branches.
     """
 
     how: How
@@ -70,7 +71,7 @@ class Part:
     origin: str = ""
 
     def only(self, first: int, end: int) -> Part:
-        """Some of its groups."""
+        """Returns the part with some of its groups."""
         chosen = self.groups[first:end]
         if not chosen:
             return replace(self, entries=self.entries.slice(0, 0), groups=())
@@ -81,7 +82,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """All groups of a snapshot, and what each weighs: files, bytes and rows, none if a condition rules it out."""
+    """All groups of a snapshot with their weights: files, bytes and rows; zero if a condition excludes the group."""
 
     parts: tuple[Part, ...]
     weights: npt.NDArray[np.int64]
@@ -91,7 +92,7 @@ class Contents:
         return len(self.weights)
 
     def between(self, first: int, end: int) -> list[Part]:
-        """The groups from one number up to another, without those that weigh nothing."""
+        """Returns the groups between two positions, without empty ones."""
         found, passed = [], 0
         for part in self.parts:
             low, high = max(0, first - passed), min(len(part.groups), end - passed)
@@ -105,9 +106,10 @@ class Contents:
 
 @dataclass(frozen=True)
 class StreamFiles:
-    """Lists what snapshots of one table hold for one stream.
+    """Lists the files of snapshots for one stream.
 
-    ``pairs``: the rows before and after an update are to be read together, so files that a commit wrote to one bucket are one group.
+    ``pairs``: both rows of an update must be read together, so the files that a commit wrote to one bucket are one
+    group.
     """
 
     store: TableStore
@@ -117,7 +119,7 @@ class StreamFiles:
 
     @cached_property
     def mode(self) -> Mode:
-        """Whether changes are what commits added, or what changelogs tell."""
+        """Whether changes are read from the files that commits added, or from changelogs."""
         return changes_mode(self.schema)
 
     @property
@@ -130,9 +132,9 @@ class StreamFiles:
         return self._options.streaming_read_overwrite
 
     def state(self, snapshot: Snapshot) -> Contents:
-        """The rows that are there in a snapshot, as far as its changes and those before it have told.
+        """Returns the current rows of a snapshot, without rows that later changes will bring.
 
-        What was listed last is kept, as a large state is read in many batches.
+        The last result is cached, because a large state is read in many batches.
         """
         key = snapshot.id, snapshot.base_manifest_list
         if key not in self._listed:
@@ -164,7 +166,7 @@ class StreamFiles:
         return self.weighed([self.merged(How.STATE, above, deleted), _singly(How.CHANGES, fresh)])
 
     def changes(self, snapshot: Snapshot) -> Contents:
-        """What a commit brought, in the order in which it was written."""
+        """Returns the changes of a commit, in the order in which they were written."""
         if snapshot.commit_kind is CommitKind.OVERWRITE:
             return self.weighed(self._overwritten(snapshot))
         if self.mode is Mode.CHANGELOG:
@@ -175,21 +177,22 @@ class StreamFiles:
         return self.weighed([self._written(self._entries(snapshot.delta_manifest_list, ADD))])
 
     def _written(self, entries: pa.Table) -> Part:
-        """Files that a commit wrote."""
+        """Returns the files that a commit wrote."""
         if not (self.pairs and self.schema.primary_keys):
             return _singly(How.CHANGES, entries)
         return Part(How.CHANGES, entries, tuple(by_bucket(entries)), DeletedRows())
 
     def _overwritten(self, snapshot: Snapshot) -> list[Part]:
-        """What an overwrite took away and brought, if the table's options ask for that."""
+        """Returns the files that an overwrite deleted and added, if the options of the table ask for them."""
         only_added = not self.schema.primary_keys and self._options.streaming_read_append_overwrite
         if not self.reads_overwrites:
             name = snapshot.delta_manifest_list
             return [self._written(self._entries(name, ADD))] if only_added else []
         if not self.schema.primary_keys and self._options.deletion_vectors_enabled:
             raise UnsupportedError(
-                f"snapshot {snapshot.id} of table {self.store.name} may have marked single rows as deleted, which a stream with "
-                "'streaming-read-overwrite' cannot tell; leave that option out"
+                f"snapshot {snapshot.id} of table {self.store.name} may have marked single rows as deleted, which a "
+                "stream with "
+                "'streaming-read-overwrite' cannot read; remove that option"
             )
         before = self.store.snapshots.find(snapshot.id - 1)
         deleted = DeletedRows() if before is None else self._deleted(before)
@@ -211,7 +214,7 @@ class StreamFiles:
         return DeletedRows.of(self.store, self.store.manifests.read_index(snapshot.index_manifest))
 
     def merged(self, how: How, entries: pa.Table, deleted: DeletedRows) -> Part:
-        """Files of a primary-key table: those whose keys meet together, unless each key is in one file only."""
+        """Returns files of a primary-key table, grouped by overlapping keys unless each key is in one file only."""
         if skips_level0(self.schema):
             return _singly(how, entries, deleted)
         files = level_files(entries, [key.type for key in self.schema.select(self.schema.trimmed_primary_key)])
@@ -223,12 +226,12 @@ class StreamFiles:
         return Part(how, entries, tuple(groups), deleted)
 
     def weighed(self, parts: Sequence[Part]) -> Contents:
-        """Parts with what each of their groups weighs."""
+        """Returns parts with the weights of their groups."""
         weights = [np.zeros((0, 3), np.int64), *(self._weights(part) for part in parts)]
         return Contents(tuple(parts), np.concatenate(weights))
 
     def _weights(self, part: Part) -> npt.NDArray[np.int64]:
-        """Files, bytes and rows of each group."""
+        """Returns files, bytes and rows of each group."""
         if not part.groups:
             return np.zeros((0, 3), np.int64)
         kept = self._may_match(part).astype(np.int64)
@@ -238,7 +241,7 @@ class StreamFiles:
         return np.stack([np.add.reduceat(column[order], starts) for column in columns], axis=1)
 
     def _may_match(self, part: Part) -> npt.NDArray[np.bool_]:
-        """Which files can hold a row that is asked for; of merged ones only keys tell."""
+        """Returns which files can contain matching rows; for files that are merged, only conditions on keys count."""
         mask = np.ones(len(part.entries), np.bool_)
         if self.predicate is None:
             return mask
@@ -262,7 +265,7 @@ def _singly(how: How, entries: pa.Table, deleted: DeletedRows | None = None) -> 
 class StreamReader:
     """Reads the rows of files for a stream, in the order of the files.
 
-    With ``kinds`` the first column, ``rowkind``, says what each row is. Without it rows that are no more are left out.
+    With ``kinds`` the first column, ``rowkind``, is the kind of each row. Without it, deletes are skipped.
     """
 
     store: TableStore
@@ -278,11 +281,11 @@ class StreamReader:
 
     @property
     def plain(self) -> FileReader:
-        """Reads rows of files that need nothing but reading."""
+        """Read files whose rows need no merging."""
         return FileReader(self.store, self.schema, self.columns, self.predicate)
 
     def batches(self, entries: pa.Table, deleted: DeletedRows) -> Iterator[pa.RecordBatch]:
-        """The rows of files that belong to one task."""
+        """Yields the rows of the files of one task."""
         if self.how is How.GONE and not self.kinds:
             return
         if self.how is How.CHANGES and self.schema.primary_keys:
@@ -295,7 +298,7 @@ class StreamReader:
             yield self.told(batch, pa.repeat(kind, len(batch))) if self.kinds else batch
 
     def _written(self, entry: pa.Table) -> Iterator[pa.RecordBatch]:
-        """The rows of one file of a primary-key table as they stand there."""
+        """Yields the rows of one file of a primary-key table as they are stored."""
         reader = _OneFile(self.store, self.schema, self.columns, self.predicate)
         if not self.kinds and entry["delete_row_count"][0].as_py() == 0:
             yield from self.plain.batches(entry)
@@ -311,7 +314,7 @@ class StreamReader:
             yield self.told(plain, texts) if self.kinds else plain
 
     def told(self, batch: pa.RecordBatch, kinds: pa.Array) -> pa.RecordBatch:
-        """A batch with a column of kinds before all others."""
+        """Returns a batch with a first column of kinds."""
         return pa.RecordBatch.from_arrays([kinds, *batch.columns], schema=self.arrow_schema)
 
 

@@ -1,11 +1,11 @@
-"""What a stream reads next: positions in the history of a table, and how far a batch goes from one.
+"""Plans the batches of a stream: which files it reads from a position on, and at which position a batch ends.
 
-A stream begins with the state of a snapshot or without it, then reads the changes of every snapshot, one after the other. A
-position is all that it has to remember. Whatever the limits of batches are, and however often a batch is planned, the batches
-together hold the same rows, each once.
+A stream starts with the state of a snapshot or without it, then reads the changes of every snapshot in order. A
+position is its whole state. All batches together contain each row once, whatever the limits of batches are and however
+often a batch is planned.
 
-Nothing is passed over in silence: a snapshot that expired before it was read, a history that was rolled back, and columns that
-changed end a stream with an error that says what to do.
+Nothing is skipped silently: if a snapshot expired before it was read, if the table was rolled back, or if columns
+changed, the stream ends with an error that says what to do.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from lakebed.streams.positions import NO_LIMITS, Budget, Limits, Position
 from lakebed.streams.stream_files import Contents, How, Part, StreamFiles, StreamReader
 
 _WINDOW: Final = 64
-"""Snapshots that are looked at together."""
+"""The number of snapshots that are read together."""
 _NEEDS_CHANGELOG: Final = ("partial-update", "aggregation", "first-row")
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one batch reads of some files: how, and which groups of them."""
+    """The groups of files that one batch reads, and how it reads them."""
 
     reader: StreamReader | BinlogReader
     part: Part
@@ -50,10 +50,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class TableStream:
-    """One stream over one table: which columns and rows, with kinds or without.
+    """One stream over one table: its columns, its condition, and whether rows have kinds.
 
-    ``all_columns``: the stream is about whatever columns the table has, so a new one is not to be missed;
-    ``new_columns_pass`` says otherwise. ``updates``: rows are those of ``$binlog``, with both sides of an update in one.
+    ``all_columns``: the stream reads all columns of the table, so a new column ends it unless ``new_columns_pass``.
+    ``updates``: rows are those of ``$binlog``, with both rows of an update in one.
     """
 
     store: TableStore
@@ -76,7 +76,10 @@ class TableStream:
     # --------------------------------------------------------------------------------------------------------- start
 
     def start(self) -> Position:
-        """Where a new stream begins: where its consumer was, else where the options ``scan.*`` say. Its consumer is noted."""
+        """Returns the first position: that of its consumer, else that of the ``scan.*`` options.
+
+        Records the consumer.
+        """
         check_streamable(self.store, self.schema)
         begin = self._noted() or self._first()
         self.note(begin)
@@ -101,18 +104,17 @@ class TableStream:
                 return Position((latest or 0) + 1)
             case "from-snapshot" | "from-snapshot-full":
                 if not isinstance(number, int):
-                    raise OptionError(
-                        f"option 'scan.mode' is {mode}; option 'scan.snapshot-id' must say from which one"
-                    )
+                    raise OptionError(f"option 'scan.mode' is {mode}; option 'scan.snapshot-id' must be set too")
                 return self._at_snapshot(number, latest or 0, whole=mode == "from-snapshot-full")
             case "from-timestamp":
                 if millis is None:
                     raise OptionError(
-                        "option 'scan.mode' is from-timestamp; option 'scan.timestamp' or 'scan.timestamp-millis' must say from when"
+                        "option 'scan.mode' is from-timestamp; option 'scan.timestamp' or 'scan.timestamp-millis' "
+                        "must be set too"
                     )
                 return self._since(millis)
         raise UnsupportedError(
-            f"a stream cannot begin with option 'scan.mode' = {mode!r}; take latest-full, latest, from-snapshot, "
+            f"a stream cannot start with option 'scan.mode' = {mode!r}; use latest-full, latest, from-snapshot, "
             "from-snapshot-full or from-timestamp"
         )
 
@@ -125,7 +127,7 @@ class TableStream:
         return Position(number)
 
     def _since(self, millis: int) -> Position:
-        """At the first snapshot that is not older than a moment."""
+        """Returns the position of the first snapshot that is not older than a time."""
         found = self.store.snapshots.since(millis)
         if found is None:
             return Position(self.latest_id() + 1)
@@ -135,8 +137,9 @@ class TableStream:
         oldest = known[0].id if known else earliest
         if first.id == oldest > FIRST_SNAPSHOT_ID:
             raise NotFoundError(
-                f"what happened to table {self.store.name} since {millis} ms is not all known: snapshots before {oldest} expired, "
-                f"and it is later. Begin with scan.snapshot-id={oldest}, or with scan.mode=latest-full"
+                f"the changes of table {self.store.name} since {millis} ms are not complete: snapshots before "
+                f"{oldest} have expired, "
+                f"and it is later. Start with scan.snapshot-id={oldest}, or with scan.mode=latest-full"
             )
         return Position(first.id)
 
@@ -154,10 +157,10 @@ class TableStream:
         return None if found is None else Position(found.next_snapshot, in_state=found.in_state)
 
     def note(self, position: Position) -> None:
-        """Let the stream's consumer, if it has one, keep what comes from a position on from expiring."""
+        """Record a position with the consumer of the stream, if it has one, so that later snapshots do not expire."""
         if self.consumer is None:
             return
-        # The files that an overwrite took away are there as long as the snapshot before it.
+        # The files that an overwrite deleted exist as long as the snapshot before it.
         kept = position.snapshot - (1 if self.files.reads_overwrites and not position.in_state else 0)
         progress = Progress(max(FIRST_SNAPSHOT_ID, kept), position.in_state)
         note_progress(self.store, self.consumer, progress)
@@ -165,11 +168,11 @@ class TableStream:
     # ------------------------------------------------------------------------------------------------------- batches
 
     def latest_id(self) -> int:
-        """The number of the latest snapshot, 0 if there is none."""
+        """Returns the id of the latest snapshot; 0 if there is none."""
         return self.store.snapshots.latest_id() or 0
 
     def advance(self, start: Position, limits: Limits = NO_LIMITS, until: int | None = None) -> Position:
-        """How far a batch goes from a position: as far as limits allow, and to snapshot ``until`` at most."""
+        """Returns the end of a batch: as far from a position as limits allow, at most snapshot ``until``."""
         budget = Budget(limits)
         position = start
         for place in self._places(start, until):
@@ -190,7 +193,7 @@ class TableStream:
         return position
 
     def read(self, start: Position, end: Position) -> list[Batch]:
-        """What lies between two positions, in order."""
+        """Returns the files between two positions, in order."""
         self._check_history(end)
         parts: list[Part] = []
         for place in self._places(start, end.snapshot):
@@ -206,18 +209,18 @@ class TableStream:
         return [Batch(self.reader(part), part) for part in _joined(parts)]
 
     def reader(self, part: Part) -> StreamReader:
-        """What reads the files of a part."""
+        """Returns the reader of the files of a part."""
         return StreamReader(self.store, self.schema, self.columns, self.predicate, part.how, self.kinds)
 
     def state(self, at: Position) -> Contents:
-        """What a stream begins with."""
+        """Returns the state that a stream starts with."""
         snapshot = self.store.snapshots.find(at.snapshot)
         if snapshot is None:
             raise NotFoundError(self._gone(at.snapshot, "whose state a stream has not read to its end"))
         return self.files.state(snapshot)
 
     def _places(self, start: Position, until: int | None) -> Iterator[_Place]:
-        """What there is to read from a position on, snapshot by snapshot."""
+        """Yields what there is to read from a position on, snapshot by snapshot."""
         latest = self._check_history(start)
         following = start.snapshot
         if start.in_state:
@@ -230,22 +233,24 @@ class TableStream:
                 yield _Place(begin, snapshot, partial(self.files.changes, snapshot))
 
     def _check_history(self, at: Position) -> int:
-        """Refuse a position in a history that is no more, or of another kind of stream; the number of the latest snapshot."""
+        """Raise for a position of another history or another kind of stream; returns the id of the latest snapshot."""
         if at.done and not at.in_state and at.in_updates != self.updates:
             raise OptionError(
                 f"this checkpoint is in the middle of snapshot {at.snapshot} of table {self.store.name}, as a stream "
-                f"{'of' if at.in_updates else 'not of'} its $binlog; go on as such, or start with a new checkpoint folder"
+                f"{'of' if at.in_updates else 'not of'} its $binlog; continue with the same kind of stream, or start "
+                "with a new checkpoint folder"
             )
         latest = self.latest_id()
         problem = f"but the latest is {latest or 'none'}" if latest < at.last else None
         if problem is None and at.seen:
-            found = self.store.snapshots.find(at.last)  # of one that expired nobody can tell
+            found = self.store.snapshots.find(at.last)  # unknown if it has expired
             if found is not None and found.delta_manifest_list != at.seen:
                 problem = "but that is another one now"
         if problem is not None:
             raise NotFoundError(
-                f"a stream of table {self.store.name} has read up to snapshot {at.last}, {problem}: the table was rolled back "
-                "or made anew. Start with a new checkpoint folder"
+                f"a stream of table {self.store.name} has read up to snapshot {at.last}, {problem}: the table was "
+                "rolled back "
+                "or created again. Start with a new checkpoint folder"
             )
         return latest
 
@@ -260,13 +265,15 @@ class TableStream:
     def _gone(self, number: int, what: str) -> str:
         earliest = self.store.snapshots.earliest_id()
         return (
-            f"snapshot {number} of table {self.store.name}, {what}, expired; the earliest left is {earliest}. Start anew with a "
-            "new checkpoint folder (scan.mode=latest-full begins with all rows), and give the stream a consumer-id, which keeps "
+            f"snapshot {number} of table {self.store.name}, {what}, has expired; the earliest one is {earliest}. "
+            "Start again with a "
+            "new checkpoint folder (scan.mode=latest-full starts with all rows), and give the stream a consumer-id, "
+            "which keeps "
             "what it has not read"
         )
 
     def _changed_columns(self, snapshot: Snapshot) -> SchemaError | None:
-        """Why a stream cannot go on to a snapshot with a later schema; ``None`` if it can."""
+        """Returns why a stream cannot read a snapshot with a later schema; ``None`` if it can."""
         now = self.store.schemas.get(snapshot.schema_id)
         used = {column.name for column in self.columns}
         used |= frozenset() if self.predicate is None else pred.columns(self.predicate)
@@ -282,13 +289,14 @@ class TableStream:
 
     def _stop(self, snapshot: Snapshot, what: str, instead: str) -> SchemaError:
         return SchemaError(
-            f"schema {snapshot.schema_id} of table {self.store.name} {what}, and from snapshot {snapshot.id} on it counts; this "
-            f"stream has read everything before. Start it again, from its checkpoint, to read the columns as they are now{instead}"
+            f"schema {snapshot.schema_id} of table {self.store.name} {what}, and snapshot {snapshot.id} uses it; this "
+            "stream has read everything before. Start it again, from its checkpoint, to read the columns as they are "
+            f"now{instead}"
         )
 
 
 def check_streamable(store: TableStore, schema: TableSchema) -> None:
-    """Refuse a table whose changes cannot be told."""
+    """Raise for a table whose changes cannot be read."""
     options = TableOptions(schema.options)
     where = f"table {store.name}"
     producer, engine = options.changelog_producer, options.merge_engine
@@ -296,18 +304,19 @@ def check_streamable(store: TableStore, schema: TableSchema) -> None:
     if joined is not None:
         option, branch = joined
         raise UnsupportedError(
-            f"{where} is read together with another branch (option {option!r}), which has a history of its own; stream each "
+            f"{where} is read together with another branch (option {option!r}), which has its own history; stream each "
             f"branch by its name ({store.name}$branch_{branch})"
         )
     if schema.primary_keys and producer == "none" and engine in _NEEDS_CHANGELOG:
         raise UnsupportedError(
-            f"{where} has merge engine {engine}: what a write changes is known only after the merge. Set option "
+            f"{where} has merge engine {engine}: the changes of a write are known only after a merge. Set option "
             "'changelog-producer' to lookup or full-compaction to stream it"
         )
     if options.streaming_read_overwrite and producer in {"lookup", "full-compaction"}:
         raise OptionError(
-            f"{where}: option 'streaming-read-overwrite' does not go with changelog-producer {producer}, whose changelog would "
-            "tell some changes again; leave it out"
+            f"{where}: option 'streaming-read-overwrite' cannot be combined with changelog-producer {producer}, whose "
+            "changelog would "
+            "repeat some changes; remove the option"
         )
 
 
@@ -316,7 +325,7 @@ def check_streamable(store: TableStore, schema: TableSchema) -> None:
 
 @dataclass(frozen=True)
 class _Place:
-    """What is to be read of a snapshot, from a position on: its state, or its changes."""
+    """What is to be read of a snapshot from a position on: its state or its changes."""
 
     begin: Position
     changes: Snapshot | None
@@ -328,11 +337,11 @@ class _Place:
 
     @property
     def end(self) -> Position:
-        """After all of it."""
+        """The position after all of it."""
         return Position(self.begin.snapshot + 1, seen=self._seen)
 
     def within(self, done: int, *, in_updates: bool) -> Position:
-        """After some groups of it."""
+        """Returns the position after some groups of it."""
         return replace(self.begin, done=done, in_updates=in_updates and not self.begin.in_state, seen=self._seen)
 
     @cached_property
@@ -341,7 +350,7 @@ class _Place:
 
 
 def _joined(parts: Iterable[Part]) -> Iterator[Part]:
-    """Neighbours that are read alike as one, so that small ones share a task."""
+    """Join adjacent parts that are read the same way, so that small ones share a task."""
     for alike, group in itertools.groupby(parts, key=lambda part: (part.how, bool(part.deleted.by_file))):
         found = list(group)
         if alike[0] is not How.CHANGES or len(found) == 1:

@@ -289,7 +289,7 @@ def test_files_of_a_lost_manifest_do_not_count_as_unreferenced(lake: lakebed.Lak
     Surgeon(table).manifest_of(3).unlink()
     report = verify(table._store, repair=True)
     assert report.repairs == ()
-    assert "unreferenced files were not looked for" in report.notes[0]
+    assert "orphan files were not searched for" in report.notes[0]
 
 
 def test_a_list_of_another_size(lake: lakebed.Lake) -> None:

@@ -137,7 +137,10 @@ def disable(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Convert a chain table to a plain table that holds its full partitions. The branches stay until they are dropped."""
+    """Convert a chain table to a plain table that holds its full partitions.
+
+    The branches stay until they are dropped.
+    """
     table = open_table(warehouse, name)
 
     def run(only_plan: bool) -> dict[str, Any]:

@@ -163,7 +163,7 @@ def compactions(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Show a page of the compactions of a table, newest first: what they read and wrote, when, and how long they took."""
+    """Show a page of the compactions of a table, newest first: what they read and wrote, when, and their duration."""
     out = Output(as_json=as_json)
     asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
     between = {"from_time": _checked_time(since), "to_time": _checked_time(until)}

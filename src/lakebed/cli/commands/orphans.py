@@ -21,7 +21,10 @@ def orphans(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Delete files that no snapshot, tag or branch refers to. Files younger than --older-than (default: 1 d) are kept."""
+    """Delete files that no snapshot, tag or branch refers to.
+
+    Files younger than --older-than (default: 1 d) are kept.
+    """
     table = open_table(warehouse, name)
     out = Output(as_json=as_json)
 

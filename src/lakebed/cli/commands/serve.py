@@ -58,10 +58,10 @@ def serve(
     ] = None,
     warehouse: Warehouse = None,
 ) -> None:
-    """Serve warehouses over HTTP: a dashboard for browsers and a REST interface. Read-only unless --allow-actions is given.
+    """Serve warehouses over HTTP: a dashboard and a REST interface. Read-only unless --allow-actions is given.
 
-    Listens on this machine only by default. Any other address needs a token. Prefer --token-file: other users of the machine
-    can see the arguments of a command.
+    Listens on this machine only by default. Any other address needs a token. Prefer --token-file: other users of the
+    machine can see the arguments of a command.
     """
     if (tls_cert is None) != (tls_key is None):
         raise typer.BadParameter("give --tls-cert and --tls-key together")
@@ -87,7 +87,8 @@ def serve(
 def _check_token(token: str | None, reachable: list[str]) -> None:
     if reachable and token is None:
         raise OptionError(
-            f"{reachable[0]} can be reached from other machines, so a token is needed: give --token-file, or listen on 127.0.0.1"
+            f"{reachable[0]} can be reached from other machines, so a token is needed: give --token-file, or listen "
+            "on 127.0.0.1"
         )
 
 

@@ -1,8 +1,8 @@
 """``sql``: run SQL statements on the tables of a warehouse, given as an argument, from a pipe, or at a prompt.
 
-Spark runs them in this process; it is started once, which takes a few seconds. A statement that fails ends the command with one
-line on stderr and an exit code; at the prompt the error is printed and the next statement is read. Ctrl-C cancels what is being
-typed or run, Ctrl-D ends the prompt.
+Spark runs them in this process; it is started once, which takes a few seconds. A statement that fails ends the command
+with one line on stderr and an exit code; at the prompt the error is printed and the next statement is read. Ctrl-C
+cancels what is being typed or run, Ctrl-D ends the prompt.
 """
 
 from __future__ import annotations
@@ -288,7 +288,7 @@ def _history() -> Iterator[Callable[[str], None]]:
 
 
 def history_path() -> Path:
-    """Returns the file of earlier statements: the one that LAKEBED_HISTORY names, else one in the user's state folder."""
+    """Returns the file of earlier statements: that of LAKEBED_HISTORY, else one in the user's state folder."""
     given = os.environ.get(HISTORY_VARIABLE)
     if given:
         return Path(given)

@@ -36,8 +36,8 @@ def verify(
 ) -> None:
     """Check that everything exists and is consistent that the snapshots, tags and branches of tables refer to.
 
-    The exit code is 1 if an error is found; warnings do not count. --repair repairs what is safe: hints and files that nothing
-    refers to.
+    The exit code is 1 if an error is found; warnings do not count. --repair repairs what is safe: hints and files that
+    nothing refers to.
     """
     if bool(names) == every:
         raise typer.BadParameter("name the tables to check, or give --all")

@@ -1,8 +1,8 @@
 """What happens to the files of a write that fails: they are deleted, unless a snapshot may refer to them.
 
-Files are written first and a commit makes them visible. If anything fails before the commit, nothing refers to the files and
-they are deleted. If the commit raises :class:`CommitOutcomeUnknownError`, its snapshot may exist, so nothing is deleted; if
-the snapshot does not exist, the removal of orphan files deletes the files later.
+Files are written first and a commit makes them visible. If anything fails before the commit, nothing refers to the
+files and they are deleted. If the commit raises :class:`CommitOutcomeUnknownError`, its snapshot may exist, so nothing
+is deleted; if the snapshot does not exist, the removal of orphan files deletes the files later.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from lakebed.errors import CommitOutcomeUnknownError
 def abort_unless_committed(*aborts: Callable[[], object]) -> Iterator[None]:
     """Call every ``abort`` if the block raises, except where the outcome of a commit is unknown.
 
-    The error is raised again in both cases. The block may write files, commit them, or both. Arguments are looked up when the
-    block begins: pass a function that looks later, if the block decides what is to be deleted.
+    The error is raised again in both cases. The block may write files, commit them, or both. Arguments are looked up
+    when the block begins: pass a function that looks later, if the block decides what is to be deleted.
 
     Example:
         >>> with abort_unless_committed(lambda: print("files deleted")):

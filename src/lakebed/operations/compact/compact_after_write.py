@@ -30,9 +30,9 @@ def compact_after_write(
 ) -> None:
     """Compact the buckets of the partitions just written, where the table's options ask for it.
 
-    The write is committed, so a compaction that fails is logged and not raised. If it loses to another commit, it is retried
-    where readers depend on it: they skip level 0, or the compaction makes the changelog. Without ``changelog`` the rows just
-    written get none.
+    The write is committed, so a compaction that fails is logged and not raised. If it loses to another commit, it is
+    retried where readers depend on it: they skip level 0, or the compaction makes the changelog. Without ``changelog``
+    the rows just written get none.
     """
     if TableOptions(schema.options).write_only:
         return

@@ -1,7 +1,7 @@
-"""Compaction of an append table: packs small files, or sorts whole partitions, and commits the result as a COMPACT snapshot.
+"""Compaction of an append table: merges small files, or sorts whole partitions, and commits a COMPACT snapshot.
 
-Concurrent appends do not conflict. If a delete, an overwrite or another compaction deleted one of its files first, the commit
-raises a conflict and the new files are deleted.
+Concurrent appends do not conflict. If a delete, an overwrite or another compaction deleted one of its files first, the
+commit raises a conflict and the new files are deleted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ class AppendCompactionPlan:
 def plan_append_compaction(
     store: TableStore, *, full: bool, where: pred.Node | None = None, order: SortOrder | None = None
 ) -> AppendCompactionPlan | None:
-    """Pick the files to rewrite in the latest snapshot, see :func:`compact_append_table`; ``None`` if there is no snapshot."""
+    """Pick the files to rewrite in the latest snapshot, see :func:`compact_append_table`.
+
+    ``None`` if there is no snapshot.
+    """
     latest = store.snapshots.latest()
     if latest is None:
         return None

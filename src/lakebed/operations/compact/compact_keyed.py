@@ -1,8 +1,8 @@
 """Compaction of a primary-key table: picks buckets, merges their files, commits the result as a COMPACT snapshot.
 
-Concurrent writes do not conflict: they add files that the compaction does not touch. If another compaction or an overwrite
-deleted one of its files first, the commit raises a conflict and the new files are deleted. Where compactions produce the
-table's changelog, it is part of the same commit.
+Concurrent writes do not conflict: they add files that the compaction does not touch. If another compaction or an
+overwrite deleted one of its files first, the commit raises a conflict and the new files are deleted. Where compactions
+produce the table's changelog, it is part of the same commit.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ def plan_keyed_compaction(
     partitions: pa.Array | None = None,
     unlogged: AbstractSet[str] = frozenset(),
 ) -> KeyedCompactionPlan | None:
-    """Pick the files to merge in the latest snapshot, see :func:`compact_keyed_table`; ``None`` for a table without snapshots."""
+    """Pick the files to merge in the latest snapshot, see :func:`compact_keyed_table`.
+
+    ``None`` for a table without snapshots.
+    """
     latest = store.snapshots.latest()
     if latest is None:
         return None

@@ -1,7 +1,7 @@
 """Compact manifests: merges the manifests of a table with a COMPACT snapshot that changes no data.
 
-Concurrent commits do not conflict. If another commit lands first, this one rebases: the merged manifests stay, and the new manifests
-are appended to them.
+Concurrent commits do not conflict. If another commit lands first, this one rebases: the merged manifests stay, and the
+new manifests are appended to them.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def compact_manifests(store: TableStore, *, dry_run: bool = False, only_due: boo
 
 
 def _is_much(metas: Sequence[ManifestMeta], options: TableOptions) -> bool:
-    """Whether manifests with deletes, or small ones, have as many bytes as ``manifest.full-compaction-threshold-size``."""
+    """Whether manifests with deletes, and small ones, reach ``manifest.full-compaction-threshold-size``."""
     small = options.manifest_target_file_size
     size = sum(meta.file_size for meta in metas if meta.num_deleted_files or meta.file_size < small)
     return size >= options.manifest_full_compaction_threshold_size

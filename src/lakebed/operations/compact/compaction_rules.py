@@ -36,10 +36,11 @@ def must_follow(schema: TableSchema) -> bool:
 
 
 def due_for_full(store: TableStore, schema: TableSchema, written: pa.Array) -> pa.Array | None:
-    """Returns the encoded partitions that ``full-compaction.delta-commits`` wants compacted now, ``None`` if there are none.
+    """Returns the encoded partitions that ``full-compaction.delta-commits`` wants compacted now, else ``None``.
 
-    ``written`` are the partitions of the commit just made. Commits are counted since the last full compaction. There may be
-    more of them than the option says, because a compaction gives way to other commits; the count stops at a limit.
+    ``written`` are the partitions of the commit just made. Commits are counted since the last full compaction. There
+    may be more of them than the option says, because a compaction gives way to other commits; the count stops at a
+    limit.
     """
     wanted = TableOptions(schema.options).full_compaction_delta_commits
     if wanted is None:

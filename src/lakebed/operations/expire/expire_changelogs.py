@@ -1,12 +1,13 @@
 """Expire long-lived changelogs: deletes the oldest of them, and the files that only they need.
 
-The rules are those of snapshots, with ``changelog.num-retained.*`` and ``changelog.time-retained``; changelogs that a consumer still
-has to read stay. While the table keeps changelogs longer than snapshots, the last changelog stays, as in Paimon.
+The rules are those of snapshots, with ``changelog.num-retained.*`` and ``changelog.time-retained``; changelogs that a
+consumer still has to read stay. While the table keeps changelogs longer than snapshots, the last changelog stays, as in
+Paimon.
 
-The changelog files of a changelog are deleted with it. A table without changelog files keeps the data files that its commits added,
-also after a later commit deleted them; they are deleted with the changelog of that later commit, when all earlier changelogs have
-expired. The order is that of :mod:`lakebed.operations.expire.expire_snapshots`: first the changelogs, oldest first, then the
-references are read again, then the files are deleted.
+The changelog files of a changelog are deleted with it. A table without changelog files keeps the data files that its
+commits added, also after a later commit deleted them; they are deleted with the changelog of that later commit, when
+all earlier changelogs have expired. The order is that of :mod:`lakebed.operations.expire.expire_snapshots`: first the
+changelogs, oldest first, then the references are read again, then the files are deleted.
 """
 
 from __future__ import annotations

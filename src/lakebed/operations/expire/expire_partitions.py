@@ -1,8 +1,9 @@
 """Expire partitions: drops partitions that are older than a duration, with a commit.
 
-``values-time`` computes the age from the values of the partition (:mod:`lakebed.format.partition_time`), ``update-time`` from its newest
-file. The oldest partitions are dropped first, up to a maximum number. A partition whose values are not a time stays, and a warning is
-logged. With ``update-time``, a partition that is written to at the same time stays.
+``values-time`` computes the age from the values of the partition (:mod:`lakebed.format.partition_time`),
+``update-time`` from its newest file. The oldest partitions are dropped first, up to a maximum number. A partition whose
+values are not a time stays, and a warning is logged. With ``update-time``, a partition that is written to at the same
+time stays.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def expire_partitions(
 ) -> list[dict[str, Any]]:
     """Drop the partitions that are older than ``expiration_time``; returns them, the oldest first.
 
-    The ``partition.*`` options of the table are the defaults. With ``dry_run`` nothing is dropped. ``now`` is a local time, like the
-    times of partitions and files.
+    The ``partition.*`` options of the table are the defaults. With ``dry_run`` nothing is dropped. ``now`` is a local
+    time, like the times of partitions and files.
     """
     schema = store.schema()
     options = TableOptions(schema.options)

@@ -2,17 +2,19 @@
 
 What it promises:
 
-* :mod:`lakebed.operations.expire.retention` decides which snapshots expire, as Paimon does. The remaining snapshots have no gaps.
+* :mod:`lakebed.operations.expire.retention` decides which snapshots expire, as Paimon does. The remaining snapshots
+  have no gaps.
 * It deletes a file only if no remaining snapshot, no tag, no long-lived changelog and no other branch needs it.
 * Where changelogs outlive snapshots (:attr:`TableOptions.keeps_changelogs_longer`), it writes a long-lived changelog
-  (:mod:`lakebed.metadata.changelogs`) for each snapshot before it deletes anything. The same call expires old changelogs
-  (:mod:`lakebed.operations.expire.expire_changelogs`).
-* The order is safe against crashes and races: it writes the hint, deletes snapshot files from the oldest on, reads again which files
-  are referenced, and deletes files last. A crash leaves orphan files. If somebody tags a snapshot that still exists afterwards, the
-  second read of the references sees the tag.
-* Its cost depends on what expires, not on the size of the table. Unused data files are found in the DELETE entries of the snapshots
-  after the first one. Only an overwrite, or a chain of snapshots that was broken (:mod:`lakebed.metadata.references.continuity`), can
-  bring such a file back, so only those are examined. Tags and branches are examined for the files in question.
+  (:mod:`lakebed.metadata.changelogs`) for each snapshot before it deletes anything. The same call expires old
+  changelogs (:mod:`lakebed.operations.expire.expire_changelogs`).
+* The order is safe against crashes and races: it writes the hint, deletes snapshot files from the oldest on, reads
+  again which files are referenced, and deletes files last. A crash leaves orphan files. If somebody tags a snapshot
+  that still exists afterwards, the second read of the references sees the tag.
+* Its cost depends on what expires, not on the size of the table. Unused data files are found in the DELETE entries of
+  the snapshots after the first one. Only an overwrite, or a chain of snapshots that was broken
+  (:mod:`lakebed.metadata.references.continuity`), can bring such a file back, so only those are examined. Tags and
+  branches are examined for the files in question.
 """
 
 from __future__ import annotations
@@ -89,8 +91,8 @@ def expire_snapshots(
 ) -> Expiry:
     """Delete old snapshots of a branch. The options of the table are the defaults.
 
-    ``older_than`` is a time (datetime, ISO text, epoch milliseconds) or a duration ago such as ``1 d``. With ``dry_run`` nothing is
-    deleted, and the result lists what would be.
+    ``older_than`` is a time (datetime, ISO text, epoch milliseconds) or a duration ago such as ``1 d``. With
+    ``dry_run`` nothing is deleted, and the result lists what would be.
     """
     options = TableOptions(store.schema().options)
     now = time.time_ns() // 1_000_000 if now_millis is None else now_millis

@@ -37,7 +37,10 @@ def retention(
     older_than: object = None,
     max_deletes: int | None = None,
 ) -> Retention:
-    """Returns the rules of a call; the options of the table are the defaults. A small ``retain_max`` lowers their minimum."""
+    """Returns the rules of a call.
+
+    The options of the table are the defaults. A small ``retain_max`` lowers their minimum.
+    """
     for name, value in (("retain_max", retain_max), ("retain_min", retain_min), ("max_deletes", max_deletes)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise OptionError(f"{name} is {value!r}; it must be an integer of at least 1")
@@ -60,9 +63,9 @@ def first_kept(
 ) -> int:
     """Returns the first snapshot that stays; all before it expire. Equal to ``earliest`` if none expires.
 
-    ``next_read`` is the smallest snapshot that a consumer still has to read. ``time_of`` returns the commit time of a snapshot, or
-    ``None`` if it does not exist. The age of a snapshot is that of the snapshot *after* it, because until then it was the current
-    state of the table.
+    ``next_read`` is the smallest snapshot that a consumer still has to read. ``time_of`` returns the commit time of a
+    snapshot, or ``None`` if it does not exist. The age of a snapshot is that of the snapshot *after* it, because until
+    then it was the current state of the table.
     """
     end = min(latest - wanted.retain_min + 1, earliest + wanted.max_deletes)
     if next_read is not None:

@@ -1,8 +1,9 @@
-"""Rebuild the hash indexes of dynamic buckets from the keys in the data files, with a commit that only changes index files.
+"""Rebuild the hash indexes of dynamic buckets from the keys in the data files.
 
-Use it for a table whose index was lost or damaged, or to remove keys from the index that were deleted and compacted away. Data files
-do not change, so a hash in two buckets of a partition cannot be repaired here and is an error. If other commits land meanwhile, the
-index is computed again; files are not read a second time.
+The commit changes only index files.
+Use it for a table whose index was lost or damaged, or to remove keys from the index that were deleted and compacted
+away. Data files do not change, so a hash in two buckets of a partition cannot be repaired here and is an error. If
+other commits land meanwhile, the index is computed again; files are not read a second time.
 """
 
 from __future__ import annotations
@@ -186,7 +187,8 @@ def _check_one_bucket(wanted: Mapping[tuple[bytes, int], Hashes], name: str) -> 
     doubled = sum(_doubled(parts) for parts in partitions.values())
     if doubled:
         raise CorruptError(
-            f"table {name} has {count_text(doubled, 'key')} whose hash is in two buckets of a partition, so no index is valid; "
+            f"table {name} has {count_text(doubled, 'key')} whose hash is in two buckets of a partition, so no index "
+            "is valid; "
             "overwrite the partition with its own rows, each key once. Nothing was changed"
         )
 

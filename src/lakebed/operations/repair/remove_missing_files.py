@@ -1,7 +1,8 @@
 """Remove entries of data files that do not exist from the latest snapshot, so that the other rows can be read again.
 
-The rows of the missing files are already lost. Older snapshots and tags still refer to the files. The commit only deletes entries. If
-another commit deletes one of these entries first (a compaction that had already read the file), this one raises a conflict.
+The rows of the missing files are already lost. Older snapshots and tags still refer to the files. The commit only
+deletes entries. If another commit deletes one of these entries first (a compaction that had already read the file),
+this one raises a conflict.
 """
 
 from __future__ import annotations

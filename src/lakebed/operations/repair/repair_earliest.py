@@ -1,8 +1,8 @@
 """Repair a history with gaps: makes one of its snapshots the earliest.
 
-Deletes the snapshots before it, oldest first, and updates the hint; files that only they need are left to the removal of orphan
-files. Use it for a table whose older snapshots were lost or damaged, so that reads fail. Tags and branches do not change. Raises
-without a change unless every snapshot from the given one to the latest exists.
+Deletes the snapshots before it, oldest first, and updates the hint; files that only they need are left to the removal
+of orphan files. Use it for a table whose older snapshots were lost or damaged, so that reads fail. Tags and branches do
+not change. Raises without a change unless every snapshot from the given one to the latest exists.
 """
 
 from __future__ import annotations

@@ -202,7 +202,8 @@ def check_holes(branch: Branch, copied: frozenset[str], found: Findings) -> None
             found.blind.append(store.paths.snapshot(before + 1))  # once restored, it needs its files
             found.error(
                 "missing-snapshot",
-                f"{gone}{branch.suffix} missing between {before} and {after}; readers that follow the changes lose them",
+                f"{gone}{branch.suffix} missing between {before} and {after}; readers that follow the changes lose "
+                "them",
                 store.paths.snapshot(before + 1),
                 "restore the file from a backup, or expire the snapshots before it; "
                 "nothing, if a branch was fast-forwarded here",

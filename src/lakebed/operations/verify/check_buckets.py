@@ -162,8 +162,10 @@ class BucketCheck:
             names = self.files["file_name"].take(rows).to_pylist()
             self.found.info(
                 "overlapping-sequences",
-                f"{len(rows)} new files ({some(names)}) have lower sequence numbers than files that were there, first in "
-                f"{self._behind[0][1]}: two writers began on the same snapshot, and the higher number wins, not the later commit",
+                f"{len(rows)} new files ({some(names)}) have lower sequence numbers than files that were there, first "
+                "in "
+                f"{self._behind[0][1]}: two writers began on the same snapshot, and the higher number wins, not the "
+                "later commit",
                 self._folder(rows[0]),
                 "nothing; where the order of writers matters, use one writer, or set 'sequence.field'",
             )

@@ -1,7 +1,7 @@
 """What manifests say about data files: that they are there, lie where their partition says, and make sense.
 
-All files of a branch are checked at once, as columns. What one file would say alone is grouped by folder: many files lost
-with one folder are one problem. Nothing is opened here.
+All files of a branch are checked at once, as columns. What one file would say alone is grouped by folder: many files
+lost with one folder are one problem. Nothing is opened here.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ class FileCheck:
                 continue
             self.found.error(
                 "missing-schema",
-                f"schema {schema_id}{self.branch.suffix} is not there; {len(users)} files were written with it ({some(self._names(users))})",
+                f"schema {schema_id}{self.branch.suffix} is not there; {len(users)} files were written with it "
+                f"({some(self._names(users))})",
                 path,
                 "restore the schema file from a backup",
             )

@@ -1,8 +1,8 @@
 """The deep part of verify for index files: deletion vectors and hash indexes, compared with the rows they are about.
 
-Deletion vectors decode, with a good checksum and rows that exist. A hash index knows the hash of every key of its bucket,
-and no hash is in two buckets of a partition; hashes of keys that were deleted stay in an index, so it may know more. Hash
-indexes are compared at the newest snapshot of each branch and at tags.
+Deletion vectors decode, with a good checksum and rows that exist. A hash index knows the hash of every key of its
+bucket, and no hash is in two buckets of a partition; hashes of keys that were deleted stay in an index, so it may know
+more. Hash indexes are compared at the newest snapshot of each branch and at tags.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def _check_hash_indexes(structure: Structure, part: BranchFiles, known: dict[int
             if len(lacking):
                 structure.found.error(
                     "wrong-hash-index",
-                    f"the hash index of bucket {place[1]} lacks {len(lacking)} keys of {file['file_name']} in {holder.label}; "
+                    f"the hash index of bucket {place[1]} lacks {len(lacking)} keys of {file['file_name']} in "
+                    f"{holder.label}; "
                     "the next write may put them into another bucket, and they would be there twice",
                     str(structure.files.paths[row]).rsplit("/", 1)[0],
                     "rebuild_index() makes the index anew from the data files",
@@ -136,7 +137,8 @@ def _check_one_bucket_per_hash(structure: Structure, indexes: dict[tuple[bytes, 
             buckets = [bucket for bucket, hashes in members if np.isin(twice, hashes).any()]
             structure.found.error(
                 "wrong-hash-index",
-                f"buckets {some(sorted(buckets))} of a partition both claim {len(twice)} hashes in {label}; keys may be there twice",
+                f"buckets {some(sorted(buckets))} of a partition both claim {len(twice)} hashes in {label}; keys may "
+                "be there twice",
                 structure.branches[0].branch.store.paths.indexes,
                 "overwrite the partition, which makes its index anew",
             )

@@ -39,7 +39,8 @@ def check_metas(
     for number, lists in differing.items():
         found.error(
             "wrong-manifest-meta",
-            f"{some(path.rsplit('/', 1)[-1] for path in lists)} describe the manifest {manifests.names[number]} otherwise than other lists do",
+            f"{some(path.rsplit('/', 1)[-1] for path in lists)} describe the manifest {manifests.names[number]} "
+            "otherwise than other lists do",
             paths.manifest(manifests.names[number]),
             _ADVICE,
         )

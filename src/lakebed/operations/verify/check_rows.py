@@ -1,7 +1,8 @@
 """The deep part of verify: opens every data file and compares its rows with what manifests say.
 
-Rows can be read, are as many as the manifest says, lie in the partition and bucket that the file belongs to, keep within
-its statistics, and in keyed tables are sorted by key, each key once, with sequence numbers, kinds and deletes as told.
+Rows can be read, are as many as the manifest says, lie in the partition and bucket that the file belongs to, keep
+within its statistics, and in keyed tables are sorted by key, each key once, with sequence numbers, kinds and deletes as
+told.
 
 A file is read in batches, once, whatever the number of snapshots that need it. Files that the walk over the structure
 complained about are left out.

@@ -10,6 +10,7 @@ import time
 from typing import Final
 
 from lakebed.errors import LakebedError
+from lakebed.format.human_text import count_text
 from lakebed.metadata.references.removal import DoomedFile
 from lakebed.metadata.store import TableStore
 from lakebed.operations.orphans import remove_orphan_files
@@ -35,7 +36,8 @@ def find_unreferenced(store: TableStore, found: Findings) -> None:
 
 def _tell(kind: str, files: list[DoomedFile], old: set[str], found: Findings) -> None:
     removable = [file for file in files if file.path in old]
-    what = f"{len(files)} {kind} file{'s' if len(files) > 1 else ''} ({sum(max(f.size, 0) for f in files):,} bytes) that nothing refers to"
+    size = sum(max(file.size, 0) for file in files)
+    what = f"{count_text(len(files), f'{kind} file')} ({size:,} bytes) that nothing refers to"
     where = some(file.path for file in removable or files)
     code = f"unreferenced-{kind.replace(' ', '-')}"
     if removable:

@@ -1,7 +1,7 @@
 """The manifest lists and manifests of all snapshots: each file is read and decoded once.
 
-A base list repeats the one before it and adds a little. Where its unpacked bytes are those of the list before plus those
-of the delta list before, nothing of it needs decoding, and that it is right is known already.
+A base list repeats the one before it and adds a little. Where its unpacked bytes are those of the list before plus
+those of the delta list before, nothing of it needs decoding, and that it is right is known already.
 
 Manifests are known by number (the order in which they were first met); the entries of all of them are one Arrow table,
 and every file identity has a number too, so that what is live is a set of small integers.
@@ -212,7 +212,8 @@ def read_lists(branches: Sequence[Branch], found: Findings) -> tuple[_Reader, di
 def _keeps_changelog(branch: Branch, holder: Holder) -> bool:
     """Whether the changelog of a snapshot must be there.
 
-    A tag does not keep it, nor does what was made of a tag: the first snapshot of a branch, or of main after a rollback.
+    A tag does not keep it, nor does what was made of a tag: the first snapshot of a branch, or of main after a
+    rollback.
     """
     is_first = bool(branch.snapshots) and holder is branch.snapshots[0]
     return not holder.is_tag and not is_first
@@ -334,7 +335,8 @@ def _check_sizes(reader: _Reader, branches: Sequence[Branch], manifests: AllMani
         found = reader.found
         found.error(
             "wrong-size",
-            f"{paths[row].rsplit('/', 1)[-1]} has {sizes[row]} bytes, {list(expected.values())[row]} are written down for it",
+            f"{paths[row].rsplit('/', 1)[-1]} has {sizes[row]} bytes, {list(expected.values())[row]} are written down "
+            "for it",
             paths[row],
             "restore the file from a backup",
         )

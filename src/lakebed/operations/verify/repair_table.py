@@ -1,4 +1,4 @@
-"""Repairs: only what is safe. Hints are written anew, damaged sidecars and old files that nothing refers to are deleted.
+"""Safe repairs: rewrites hints, and deletes damaged sidecar files and old orphan files.
 
 Nothing that a snapshot, tag or changelog needs is ever touched: if a reference could not be read, no file counts as
 unreferenced. A dry run gives the plan; carrying it out gives the same steps, marked as done.

@@ -1,8 +1,9 @@
 """What is live in each snapshot, followed from commit to commit.
 
-The first snapshot of an unbroken row of ids is folded; every later one only applies its delta, so a walk costs as much as
-the changes it walks over. A base list that is not simply the lists before it (manifests were merged) is compared by the
-manifests that differ. A snapshot with a list or manifest that cannot be read breaks the row: the next one is folded anew.
+The first snapshot of an unbroken row of ids is folded; every later one only applies its delta, so a walk costs as much
+as the changes it walks over. A base list that is not simply the lists before it (manifests were merged) is compared by
+the manifests that differ. A snapshot with a list or manifest that cannot be read breaks the row: the next one is folded
+anew.
 """
 
 from __future__ import annotations
@@ -130,7 +131,10 @@ class Walk:
         return needed
 
     def _note_kept_delta(self, holder: Holder, needs: Needs) -> None:
-        """A long-lived changelog without changelog files keeps what its commit added; what a compaction wrote may be gone."""
+        """A long-lived changelog without changelog files keeps what its commit added.
+
+        What a compaction wrote may be gone.
+        """
         codes = self.lists[holder.path].delta
         if codes is None or holder.snapshot.commit_kind not in {CommitKind.APPEND, CommitKind.OVERWRITE}:
             return

@@ -1,8 +1,8 @@
 """What verify found: problems, what was looked at, and what a repair would do or did.
 
-A problem has a severity (``error``: rows are lost, unreadable or wrong; ``warning``: nothing is lost, but something should
-be done; ``info``: nothing needs to be done), a short code that does not change between versions, and a text that says
-what, where and what to do. One cause is one problem, however many snapshots or files it touches.
+A problem has a severity (``error``: rows are lost, unreadable or wrong; ``warning``: nothing is lost, but something
+should be done; ``info``: nothing needs to be done), a short code that does not change between versions, and a text that
+says what, where and what to do. One cause is one problem, however many snapshots or files it touches.
 """
 
 from __future__ import annotations

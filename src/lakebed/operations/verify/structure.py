@@ -1,8 +1,8 @@
 """The walk over a whole table: every branch, snapshot and tag, down to data and index files, without opening those.
 
 The order matters where others work on the table meanwhile: snapshots are read before folders are listed, so that what
-they need was there. If a snapshot that was walked over is gone in the end (it expired, or was rolled back), problems may
-be due to that, and the walk is repeated.
+they need was there. If a snapshot that was walked over is gone in the end (it expired, or was rolled back), problems
+may be due to that, and the walk is repeated.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ def verify(
     """Check all of a table, every branch of it; damage is in the report and never raised.
 
     ``deep`` reads every data and index file. ``repair`` plans what is safe to do, and does it unless ``dry_run``; the
-    report has the plan, or what was done. ``report`` is called with what is being looked at, how much of it was, and how
-    much there is.
+    report has the plan, or what was done. ``report`` is called with what is being looked at, how much of it was, and
+    how much there is.
     """
     progress = report or _silent
     structure = check_structure(store, progress)
@@ -31,9 +31,7 @@ def verify(
         repairs = carry_out(store, repairs)
     notes: tuple[str, ...] = ()
     if found.blind:
-        notes = (
-            f"unreferenced files were not looked for, because not everything that refers to files can be read: {found.blind[0]}",
-        )
+        notes = (f"orphan files were not searched for, because a reference to files cannot be read: {found.blind[0]}",)
     return Report(
         table=store.name,
         problems=found.in_order(),

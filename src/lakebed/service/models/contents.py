@@ -159,7 +159,10 @@ class DiffRows(Model):
 
 
 class DiffInfo(Model):
-    """Differences between two snapshots; ``rows`` is null if no rows were compared, because none were asked for or the files are too large."""
+    """Differences between two snapshots.
+
+    ``rows`` is null if no rows were compared, because none were asked for or the files are too large.
+    """
 
     before: SnapshotInfo
     after: SnapshotInfo

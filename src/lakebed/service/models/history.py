@@ -45,8 +45,9 @@ class SnapshotInfo(Model):
 class HistoryPage(Model, Generic[T]):
     """A page of a history, newest first.
 
-    ``total`` is null where counting would need more snapshots. ``scanned`` is the number of snapshot files that were read for this
-    page. ``source`` says how they were found: by file names (``listing``), the history index (``index``), or reading (``scan``).
+    ``total`` is null where counting would need more snapshots. ``scanned`` is the number of snapshot files that were
+    read for this page. ``source`` says how they were found: by file names (``listing``), the history index (``index``),
+    or reading (``scan``).
     """
 
     items: list[T]

@@ -35,7 +35,10 @@ class Action(BaseModel):
 
 
 class Compact(Action):
-    """Merge files where there are too many, or all that can be merged if ``full``; ``where`` is a condition over partition columns."""
+    """Merge files where there are too many, or all that can be merged if ``full``.
+
+    ``where`` is a condition over partition columns.
+    """
 
     full: bool = False
     where: str | None = Field(default=None, max_length=4000, examples=["dt >= '20250101'"])

@@ -217,7 +217,10 @@ def partition_count(found: Sequence[Contents]) -> int:
 
 
 def partitions_of(found: Sequence[Contents], cut: Slice, search: str | None) -> Page[PartitionInfo]:
-    """Returns partitions by name, filtered by a text in the name. The first branch that has a partition supplies its numbers."""
+    """Returns partitions by name, filtered by a text in the name.
+
+    The first branch that has a partition supplies its numbers.
+    """
     first = found[0]
     if not first.schema.partition_keys:
         return Page(**cut.page([]))

@@ -1,8 +1,8 @@
 """The health of a table: a verdict and a reason for each condition that degrades slowly.
 
-``ok``: nothing needs to be done. ``warning``: something should be done. ``problem``: reads or writes are slow now. ``unknown``: the
-check was skipped or failed. All checks read metadata only, except the one for orphan files, which lists folders: summaries skip
-it, and so do tables where that would take long.
+``ok``: nothing needs to be done. ``warning``: something should be done. ``problem``: reads or writes are slow now.
+``unknown``: the check was skipped or failed. All checks read metadata only, except the one for orphan files, which
+lists folders: summaries skip it, and so do tables where that would take long.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ def _small_files(patient: Patient) -> Iterator[HealthItem]:
         yield _item("small_files", "ok", reason, value=small, unit="files")
         return
     reason = (
-        f"{merged:,} of {count_text(len(entries), 'file')} are small enough to be merged; a compaction would merge them into "
+        f"{merged:,} of {count_text(len(entries), 'file')} are small enough to be merged; a compaction would merge "
+        "them into "
         f"about {count_text(len(packs), 'file')}."
     )
     verdict: Verdict = "problem" if merged >= _MANY_SMALL_FILES else "warning"
@@ -178,7 +179,8 @@ def _small_buckets(patient: Patient) -> HealthItem:
     files = len(patient.contents.entries)
     if buckets >= _MANY_BUCKETS and mean < _SMALL_BUCKET:
         reason = (
-            f"{count_text(buckets, 'bucket')} of {size_text(mean)} on average; use fewer buckets or fewer partitions to get fewer "
+            f"{count_text(buckets, 'bucket')} of {size_text(mean)} on average; use fewer buckets or fewer partitions "
+            "to get fewer "
             "files."
         )
         return _item("small_files", "warning", reason, value=files, unit="files")
@@ -232,7 +234,8 @@ def _manifests(patient: Patient) -> Iterator[HealthItem]:
     metas = [] if snapshot is None else patient.opened.store.manifests.base_and_delta(snapshot)
     shape = ManifestShape.of(metas)
     dead = 1 - len(patient.contents.entries) / max(shape.entries, 1)
-    reason = f"{count_text(shape.manifests, 'manifest')} with {count_text(shape.entries, 'entry', 'entries')}, {size_text(shape.bytes)}."
+    entries = count_text(shape.entries, "entry", "entries")
+    reason = f"{count_text(shape.manifests, 'manifest')} with {entries}, {size_text(shape.bytes)}."
     action, unit = "compact-manifests", "manifests"
     is_split = shape.manifests > _MANY_MANIFESTS and shape.bytes < shape.manifests * _SMALL_MANIFEST
     verdict: Verdict = "ok"
@@ -312,7 +315,7 @@ def _orphans(patient: Patient) -> Iterator[HealthItem]:
     if not found.files:
         yield _item("orphans", "ok", "No orphan files older than one day.", value=0, unit="files")
         return
-    reason = f"{count_text(found.count, 'orphan file')} ({size_text(size)}) that nothing refers to; lakebed orphans deletes them."
+    reason = f"{count_text(found.count, 'orphan file')} ({size_text(size)}); lakebed orphans deletes them."
     share: Verdict = "warning" if size > patient.contents.byte_count // 10 else "ok"
     yield _item("orphans", share, reason, value=found.count, unit="files")
 

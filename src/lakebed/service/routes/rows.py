@@ -44,7 +44,10 @@ def preview(
         str | None, Query(max_length=4000, description="A SQL expression over the columns.", examples=["id > 3"])
     ] = None,
 ) -> Preview:
-    """Returns the first rows of a version that satisfy a condition. Reads that would open too many bytes are refused."""
+    """Returns the first rows of a version that satisfy a condition.
+
+    Reads that would open too many bytes are refused.
+    """
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     try:
         scan = opened.table.scan(names, where, version=version, timestamp=timestamp)
@@ -71,14 +74,15 @@ def preview(
 def _check_size(state: Service, opened: OpenTable, size: int, *, filtered: bool) -> None:
     """Refuse a read that may have to open too many bytes.
 
-    Without a condition, files of an append table are read one after the other until there are enough rows. With a condition, or
-    in a primary-key table, all files may have to be read.
+    Without a condition, files of an append table are read one after the other until there are enough rows. With a
+    condition, or in a primary-key table, all files may have to be read.
     """
     most = state.settings.limits.read_bytes
     if size > most and (filtered or opened.table.schema.primary_keys):
         raise RefusedError(
             413,
-            f"this would read up to {size_text(size)}, more than the limit of {size_text(most)}; narrow it with a condition on "
+            f"this would read up to {size_text(size)}, more than the limit of {size_text(most)}; narrow it with a "
+            "condition on "
             "partition or key columns",
         )
 
@@ -123,7 +127,10 @@ def diff(
         int, Query(ge=0, le=200, description="How many rows of each side at most; 0 compares no rows.")
     ] = 20,
 ) -> DiffInfo:
-    """Returns differences in schema, files and some rows. Rows are compared only if the files that differ are not too large."""
+    """Returns differences in schema, files and some rows.
+
+    Rows are compared only if the files that differ are not too large.
+    """
     with state.reading():
         found = opened.table.diff(before, after, sample=sample, max_bytes=state.settings.limits.diff_bytes)
     tags = state.tags.of(opened.store)
