@@ -1,6 +1,6 @@
-"""What a branch holds: its schemas, snapshots, tags, long-lived changelogs, consumers and hints, each read once.
+"""Checks the schemas, snapshots, tags, long-lived changelogs, consumers and hints of a branch; reads each file once.
 
-Whatever cannot be read becomes a problem and is left out of the result, never an exception.
+A file that cannot be read becomes a problem and is not part of the result. Nothing is raised.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A snapshot, tag or long-lived changelog: what keeps files alive. ``label`` is how people call it."""
+    """A snapshot, tag or long-lived changelog, which keeps files alive. ``label`` is its name in messages."""
 
     label: str
     path: str
@@ -42,7 +42,7 @@ class Holder:
 
 @dataclass(slots=True)
 class Branch:
-    """One branch with everything in it that could be read; snapshots by ascending id."""
+    """One branch with everything that could be read; snapshots by ascending id."""
 
     store: TableStore
     schemas: dict[int, TableSchema] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Branch:
 
     @property
     def schema(self) -> TableSchema | None:
-        """The latest schema, ``None`` where none could be read."""
+        """The latest schema; ``None`` if none could be read."""
         return self.schemas[max(self.schemas)] if self.schemas else None
 
     @property
@@ -62,13 +62,13 @@ class Branch:
 
     @property
     def suffix(self) -> str:
-        """What tells this branch's snapshots from those of others in a text."""
+        """The text that follows the snapshots of this branch in messages; empty for main."""
         name = self.store.paths.branch
         return "" if name == MAIN_BRANCH else f" of branch {name}"
 
 
 def read_branch(store: TableStore, found: Findings) -> Branch:
-    """Read and check what lies in the folders of one branch."""
+    """Read and check the folders of one branch."""
     branch = Branch(store)
     _read_schemas(branch, found)
     _read_snapshots(branch, found)
@@ -86,7 +86,10 @@ def _numbered(store: TableStore, folder: str, prefix: str) -> list[int]:
 
 
 def _attempt(what: str, path: str, read: Callable[[bytes], T], store: TableStore, found: Findings) -> T | None:
-    """A small file's content, or ``None`` and a problem; a file that is gone by now is nobody's problem."""
+    """Returns the parsed content of a small file.
+
+    ``None`` if it was deleted meanwhile, or with a problem if it is damaged.
+    """
     try:
         return read(store.storage.read(path))
     except NotFoundError:
@@ -140,7 +143,7 @@ def _read_schemas(branch: Branch, found: Findings) -> None:
 
 
 def _check_schema_ids(branch: Branch, found: Findings) -> None:
-    """Schemas count from 0 without holes, and every snapshot's schema is there."""
+    """Check that schema ids have no gaps from 0 on, and that the schema of every snapshot exists."""
     paths = branch.store.paths
     ids = _numbered(branch.store, paths.schemas, SCHEMA_PREFIX)
     users: dict[int, list[str]] = {}
@@ -190,16 +193,16 @@ def _read_snapshots(branch: Branch, found: Findings) -> None:
 
 
 def check_holes(branch: Branch, copied: frozenset[str], found: Findings) -> None:
-    """Ids go up one by one, but for a branch that was fast-forwarded: ids before its first are nobody's.
+    """Check that snapshot ids have no gaps. After a fast-forward there may be a gap before the first id of the branch.
 
-    ``copied`` are base lists that several branches name.
+    ``copied`` are base lists that several branches refer to.
     """
     store, ids = branch.store, branch.snapshot_ids
     brought = {holder.path for holder in branch.snapshots if holder.snapshot.base_manifest_list in copied}
     for before, after in itertools.pairwise(ids):
         if after > before + 1 and store.paths.snapshot(after) not in brought:
             gone = f"snapshot {before + 1}" if after == before + 2 else f"snapshots {before + 1} to {after - 1}"
-            found.blind.append(store.paths.snapshot(before + 1))  # once restored, it needs its files
+            found.blind.append(store.paths.snapshot(before + 1))  # its files are needed if it is restored
             found.error(
                 "missing-snapshot",
                 f"{gone}{branch.suffix} missing between {before} and {after}; readers that follow the changes lose "
@@ -244,7 +247,9 @@ def _check_hints(branch: Branch, found: Findings) -> None:
         try:
             text = store.storage.read(path)
             ids = branch.snapshot_ids
-            if ids and text != str(ids[end]).encode():  # somebody may have committed or expired since we looked
+            if (
+                ids and text != str(ids[end]).encode()
+            ):  # another process may have changed it meanwhile
                 text = store.storage.read(path)
                 ids = _numbered(store, store.paths.snapshots, SNAPSHOT_PREFIX)
         except NotFoundError:

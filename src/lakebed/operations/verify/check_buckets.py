@@ -1,6 +1,6 @@
-"""What must hold among the live files of a bucket at every moment: levels, numbers of buckets, sequence numbers.
+"""Checks the live files of each bucket at every snapshot: levels, numbers of buckets, sequence numbers.
 
-Only buckets that a commit added files to are looked at again, so that a walk over many snapshots stays cheap.
+Only buckets that a commit added files to are checked again, so that a walk over many snapshots is cheap.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class _Groups:
-    """Files by the group they belong to; the members of a group lie together."""
+    """Files sorted by group; the members of a group are adjacent."""
 
     of_file: I64
     members: I64
@@ -41,7 +41,7 @@ class _Groups:
         return _Groups(dense.astype(np.int64), members, starts)
 
     def live_members(self, files: I64, live: Bools) -> I64:
-        """All live files of the groups that some files are in."""
+        """Returns all live files of the groups that some files belong to."""
         groups = np.unique(self.of_file[files])
         found = self.members[ranges(self.starts[groups], self.starts[groups + 1])]
         return found[live[found]]
@@ -49,7 +49,7 @@ class _Groups:
 
 @dataclass
 class BucketCheck:
-    """Looks at each state of a walk over one branch."""
+    """Checks each state of a walk over one branch."""
 
     files: pa.Table
     keys: KeyRanges
@@ -78,7 +78,7 @@ class BucketCheck:
         self._counts_up = self._is_keyed and options is not None and not options.sequence_snapshot_ordering
 
     def _partitions_with_several_totals(self) -> Bools:
-        """Which files are of a partition that had several numbers of buckets over time; no other can mix them."""
+        """Returns which files belong to a partition that had several numbers of buckets over time."""
         pairs = np.unique(np.stack([self._partition, self._total], 1), axis=0)[:, 0]
         values, counts = np.unique(pairs, return_counts=True)
         return np.isin(self._partition, values[counts > 1])
@@ -140,7 +140,7 @@ class BucketCheck:
     # ----------------------------------------------------------------------------------------------------- telling
 
     def tell(self) -> None:
-        """Turn what was seen into problems, each once."""
+        """Add the problems that were found, each once."""
         for one, other, label in self._overlapping.values():
             names = self.files["file_name"].take([one, other]).to_pylist()
             self.found.error(

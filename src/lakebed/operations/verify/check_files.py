@@ -1,7 +1,7 @@
-"""What manifests say about data files: that they are there, lie where their partition says, and make sense.
+"""Checks what manifests say about data files: they exist, in the folder of their partition, with plausible numbers.
 
-All files of a branch are checked at once, as columns. What one file would say alone is grouped by folder: many files
-lost with one folder are one problem. Nothing is opened here.
+All files of a branch are checked at once, as columns. Problems are grouped by folder: many files that were lost with
+one folder are one problem. No file is opened here.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _WRONG_ENTRY: Final = "the manifest was damaged or written by a faulty writer; r
 
 @dataclass
 class FileTable:
-    """The files of all manifests, one row each, and what checks found out about them.
+    """The files of all manifests, one row each, and the results of checks.
 
-    ``paths`` are where they should lie. ``sound`` turns false with the first error, so that no file is complained about
-    twice for one reason and the deep check leaves it alone.
+    ``paths`` are their expected paths. ``sound`` becomes false with the first error, so that a file is reported once
+    and the deep check skips it.
     """
 
     files: pa.Table
@@ -52,7 +52,7 @@ class FileTable:
 
 @dataclass
 class FileCheck:
-    """Checks the files of one branch that no branch before had."""
+    """Checks the files of one branch that no earlier branch has."""
 
     branch: Branch
     table: FileTable
@@ -61,7 +61,7 @@ class FileCheck:
     found: Findings
 
     def run(self, rows: I64, listing: Listing) -> Listing:
-        """Check these files; gives the listing, with the folders of external files if there are any."""
+        """Check these files; returns the listing, with the folders of external files."""
         schema = self.branch.schema
         if schema is None or not len(rows):
             return listing
@@ -77,11 +77,11 @@ class FileCheck:
         return listing
 
     def check_schemas(self, rows: I64) -> None:
-        """Every file's schema must be in its branch."""
+        """Check that the schema of every file exists in its branch."""
         ids = self._column("schema_id", rows)
         for schema_id in sorted(set(np.unique(ids).tolist()) - set(self.branch.schemas)):
             if self.branch.store.storage.exists(self.branch.store.paths.schema(schema_id)):
-                continue  # it is there and cannot be read, which was told
+                continue  # it exists and cannot be read, which was reported
             users = rows[ids == schema_id]
             path = self.branch.store.paths.schema(schema_id)
             if any(problem.where == path for problem in self.found.problems):
@@ -105,7 +105,7 @@ class FileCheck:
         return names
 
     def complain(self, code: str, rows: I64, what: Callable[[int], str], advice: str = _WRONG_ENTRY) -> None:
-        """One problem per folder; ``what`` says of one file what is wrong with it."""
+        """Add one problem per folder; ``what`` returns what is wrong with one file."""
         rows = rows[self.table.sound[rows]]
         self.table.sound[rows] = False
         groups: dict[str, list[int]] = {}
@@ -125,7 +125,7 @@ class FileCheck:
     # ------------------------------------------------------------------------------------------- partitions, places
 
     def _with_partition(self, rows: I64, schema: TableSchema) -> I64:
-        """The files whose partition can be decoded."""
+        """Returns the files whose partition can be decoded."""
         encoded = self.table.files["partition"].take(rows).combine_chunks().dictionary_encode()
         types = [field.type for field in schema.partition_fields]
         bad = culprits(
@@ -143,7 +143,7 @@ class FileCheck:
         return str(self.table.files["file_name"][row].as_py())
 
     def _check_places(self, rows: I64, schema: TableSchema, listing: Listing) -> Listing:
-        """Every file must be in the folder that its partition and bucket say, with the size that the manifest says."""
+        """Check that every file is in the folder of its partition and bucket, with the size of the manifest."""
         table = self.table
         files = table.files.take(rows)
         paths = path_array(self.branch.store, schema, files)
@@ -209,7 +209,7 @@ class FileCheck:
     # ------------------------------------------------------------------------------------------------------ numbers
 
     def _check_numbers(self, rows: I64, schema: TableSchema) -> None:
-        """Counts, sequence numbers, buckets and levels that cannot be."""
+        """Check counts, sequence numbers, buckets and levels for impossible values."""
         records, deletes = self._column("row_count", rows), self._column("delete_row_count", rows)
         low, high = self._column("min_sequence_number", rows), self._column("max_sequence_number", rows)
         bucket, total = self._column("bucket", rows), self._column("total_buckets", rows)
@@ -252,7 +252,7 @@ class FileCheck:
     # ------------------------------------------------------------------------------------------- statistics, keys
 
     def _check_stats(self, rows: I64, schema: TableSchema) -> None:
-        """Statistics must fit the columns they are for, and a minimum must not be above its maximum."""
+        """Check that statistics fit their columns, and that no minimum is above its maximum."""
         files = self.table.files.take(rows)
         texts = pc.binary_join(files["value_stats_cols"], "\x00")
         written = pc.binary_join(files["write_cols"], "\x00")

@@ -1,8 +1,8 @@
-"""The deep part of verify for index files: deletion vectors and hash indexes, compared with the rows they are about.
+"""The deep check of index files: compares deletion vectors and hash indexes with rows.
 
-Deletion vectors decode, with a good checksum and rows that exist. A hash index knows the hash of every key of its
-bucket, and no hash is in two buckets of a partition; hashes of keys that were deleted stay in an index, so it may know
-more. Hash indexes are compared at the newest snapshot of each branch and at tags.
+Deletion vectors must decode, with a valid checksum and existing rows. A hash index must contain the hash of every key
+of its bucket, and no hash may be in two buckets of a partition. An index may contain more hashes, because those of
+deleted keys stay. Hash indexes are compared at the newest snapshot of each branch and at tags.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RESTORE: Final = "restore it from a backup; else roll back to a snapshot that d
 
 
 def check_index_files(structure: Structure, known: dict[int, Hashes], progress: Progress) -> None:
-    """Open every index file that is there; ``known`` are the hashes of the keys of data files."""
+    """Check every existing index file; ``known`` are the hashes of the keys of data files."""
     index_files = list(structure.indexes.index_files.values())
     for number, file in enumerate(index_files):
         if file.is_there and file.entry.index_type == DELETION_VECTORS:
@@ -40,7 +40,7 @@ def check_index_files(structure: Structure, known: dict[int, Hashes], progress: 
 
 
 def _check_vectors(structure: Structure, file: IndexFile) -> None:
-    """Every deletion vector of an index file decodes and names rows that exist."""
+    """Check that every deletion vector of an index file decodes and refers to existing rows."""
     storage = structure.branches[0].branch.store.storage
     found, entry = structure.found, file.entry
     problem = None
@@ -62,7 +62,7 @@ def _check_vectors(structure: Structure, file: IndexFile) -> None:
 
 
 def has_hash_index(schema: TableSchema | None) -> bool:
-    """Whether keys of a table are spread over buckets by hash indexes: dynamic buckets within a partition."""
+    """Whether a table has hash indexes: dynamic buckets within a partition."""
     if schema is None or not schema.primary_keys:
         return False
     return TableOptions(schema.options).bucket == -1 and set(schema.partition_keys) <= set(schema.primary_keys)
@@ -102,7 +102,7 @@ def _check_hash_indexes(structure: Structure, part: BranchFiles, known: dict[int
 
 
 def _read_hashes(structure: Structure, file: IndexFile) -> Hashes | None:
-    """The hashes of an index file, ``None`` if it cannot be read (a problem then, unless it was one before)."""
+    """Returns the hashes of an index file; ``None`` if it cannot be read, which is reported once."""
     if not file.is_there:
         return None
     try:
@@ -114,7 +114,7 @@ def _read_hashes(structure: Structure, file: IndexFile) -> Hashes | None:
 
 
 def _check_count(structure: Structure, entry: IndexEntry, count: int) -> None:
-    """An index is a set, and its entry says how many there are: writers count the rows of a bucket by that."""
+    """Check that hashes are unique and as many as the entry says; writers use that number as the rows of a bucket."""
     path = structure.indexes.index_files[entry.file_name].path
     if count != entry.row_count and not any(problem.where == path for problem in structure.found.problems):
         structure.found.error(

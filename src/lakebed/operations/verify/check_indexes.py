@@ -1,4 +1,4 @@
-"""Index manifests and what they list: hash indexes and deletion vectors. Each is read once, whoever uses it."""
+"""Checks index manifests and the index files that they list: hash indexes and deletion vectors. Each is read once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RESTORE: Final = "restore the index file or its manifest from a backup, or roll
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """One index file: where it lies, what its entry says, and who uses it first."""
+    """One index file: its path, its entry, and the first snapshot that uses it."""
 
     path: str
     entry: IndexEntry
@@ -39,7 +39,7 @@ class IndexFile:
 
 @dataclass
 class IndexCheck:
-    """Reads the index manifests of all branches, then follows a walk to see that vectors are for live files."""
+    """Reads the index manifests of all branches, then checks in a walk that vectors belong to live files."""
 
     files: pa.Table
     found: Findings
@@ -60,7 +60,7 @@ class IndexCheck:
     # ---------------------------------------------------------------------------------------------------- reading
 
     def read(self, branches: Sequence[Branch], listing: Listing) -> None:
-        """Read every index manifest and check what it lists."""
+        """Read every index manifest and check its entries."""
         users: dict[str, list[tuple[Branch, str]]] = {}
         for branch in branches:
             for holder in (*branch.snapshots, *branch.tags):
@@ -87,7 +87,7 @@ class IndexCheck:
             self.index_files[entry.file_name] = IndexFile(path.removeprefix("file:"), entry, label, is_there=True)
 
     def _check_manifest(self, path: str, entries: Sequence[IndexEntry], branch: Branch) -> None:
-        """Only ADDs, and not two files for one thing."""
+        """Check that there are only ADD entries, and one file for each bucket or data file."""
         deleted = [entry.file_name for entry in entries if entry.kind != ADD]
         if deleted:
             self.found.error("wrong-index-manifest", f"it deletes {some(deleted)}, and may only list", path, _RESTORE)
@@ -123,7 +123,7 @@ class IndexCheck:
                 self._complain_once("wrong-deletion-vector", what, entry.file_name)
 
     def data_rows(self, entry: IndexEntry) -> I64:
-        """How many rows the data file of each vector of an index file has; -1 where there is no such file."""
+        """Returns the number of rows of the data file of each vector; -1 if there is no such file."""
         vectors = entry.vectors or ()
         keys = _joined(
             pa.array([entry.partition] * len(vectors), pa.binary()),
@@ -138,7 +138,7 @@ class IndexCheck:
             self.found.error(code, f"{what}; used by {self.index_files[index_file].label}", where, _RESTORE)
 
     def _check_files(self, listing: Listing) -> None:
-        """Every index file is there, with the size that its entry says, and the size fits what is in it."""
+        """Check that every index file exists with the size of its entry, and that the size fits its content."""
         files = list(self.index_files.values())
         at = listing.find(pa.array([file.path for file in files], pa.string())).tolist()
         for place, file in zip(at, files, strict=True):
@@ -170,7 +170,7 @@ class IndexCheck:
     # ------------------------------------------------------------------------------------------------- over time
 
     def look(self, state: State) -> None:
-        """Follow what is live by name: a file that changes its level keeps its vector."""
+        """Check vectors against the names of live files: a file that changes its level keeps its vector."""
         if state.is_first:
             self._live = np.bincount(self._code[state.live], minlength=len(self._names))
         else:

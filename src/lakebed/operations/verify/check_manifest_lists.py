@@ -1,6 +1,6 @@
-"""What a manifest list says about a manifest must be true of its entries: counts, sizes and ranges.
+"""Checks what manifest lists say about manifests against their entries: counts, sizes and ranges.
 
-Readers skip manifests by these numbers, so a wrong one hides files. All manifests are checked at once.
+Readers skip manifests by these numbers, so a wrong number hides files. All manifests are checked at once.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def check_metas(
     paths: TablePaths,
     found: Findings,
 ) -> None:
-    """Compare every manifest with what the lists say about it."""
+    """Compare every manifest with its entry in the lists."""
     for number, lists in differing.items():
         found.error(
             "wrong-manifest-meta",
@@ -80,7 +80,7 @@ def _wrong_counts(manifests: AllManifests) -> Bools:
 
 
 def _extremes(values: I64, manifests: AllManifests, filled: Bools) -> tuple[I64, I64]:
-    """The smallest and largest value of each manifest that has entries."""
+    """Returns the smallest and largest value of each manifest with entries."""
     starts = manifests.starts[:-1][filled]
     return np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
 
@@ -104,7 +104,7 @@ def _wrong_ranges(manifests: AllManifests, filled: Bools) -> Bools:
 
 
 def _wrong_partitions(manifests: AllManifests, filled: Bools, types: Sequence[DataType]) -> Bools:
-    """Whether partition bounds leave out a partition; rows that do not decode are reported elsewhere."""
+    """Returns whether partition bounds exclude a partition; rows that do not decode are reported elsewhere."""
     wrong = np.zeros(len(manifests.metas), np.bool_)
     if not filled.any():
         return wrong
@@ -126,7 +126,7 @@ def _wrong_partitions(manifests: AllManifests, filled: Bools, types: Sequence[Da
         ranks = ranks_of([pa.concat_arrays([column, low.cast(column.type), high.cast(column.type)])])
         of_values, of_low, of_high = np.split(ranks, [len(column), len(column) + len(low)])
         is_null = column.is_null().to_numpy(zero_copy_only=False)
-        # a null has no place among the values, so it must not pull a minimum down or a maximum up
+        # nulls are not part of the bounds
         smallest, _ = _extremes(np.where(is_null, 2**62, of_values)[places], manifests, filled)
         _, largest = _extremes(np.where(is_null, -1, of_values)[places], manifests, filled)
         known = low.is_valid().to_numpy(zero_copy_only=False) & high.is_valid().to_numpy(zero_copy_only=False)

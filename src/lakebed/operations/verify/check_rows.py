@@ -1,11 +1,11 @@
-"""The deep part of verify: opens every data file and compares its rows with what manifests say.
+"""The deep check: reads every data file and compares its rows with the manifests.
 
-Rows can be read, are as many as the manifest says, lie in the partition and bucket that the file belongs to, keep
-within its statistics, and in keyed tables are sorted by key, each key once, with sequence numbers, kinds and deletes as
-told.
+Rows must be readable, as many as the manifest says, in the partition and bucket of the file, and within its statistics.
+In primary-key tables they must be sorted by key, each key once, with the sequence numbers, kinds and deletes of the
+entry.
 
-A file is read in batches, once, whatever the number of snapshots that need it. Files that the walk over the structure
-complained about are left out.
+A file is read once, in batches, whatever the number of snapshots that need it. Files with a problem in the structure
+are skipped.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _REWRITE: Final = "rewrite the rows (overwrite the partition, or compact fully),
 
 
 def check_rows(structure: Structure, progress: Progress) -> None:
-    """Open every file that the walk over the structure found sound; problems are added to what it found."""
+    """Read every file without a structural problem; adds the problems to those of the structure."""
     known: dict[int, Hashes] = {}
     total = sum(len(_jobs(structure, part)) for part in structure.branches)
     done = 0
@@ -63,7 +63,7 @@ def check_rows(structure: Structure, progress: Progress) -> None:
 
 @dataclass(frozen=True)
 class _Job:
-    """One data file to be opened."""
+    """One data file to read."""
 
     row: int
     path: str
@@ -75,7 +75,7 @@ class _Job:
 
 
 def _jobs(structure: Structure, part: BranchFiles) -> list[_Job]:
-    """The files of a branch, each path once: a file that changes its level is the same file."""
+    """Returns the files of a branch, each path once: a file that changes its level is the same file."""
     rows = part.own[structure.files.sound[part.own]]
     with_hashes = has_hash_index(part.branch.schema)
     jobs: dict[str, _Job] = {}
@@ -88,7 +88,7 @@ def _jobs(structure: Structure, part: BranchFiles) -> list[_Job]:
 
 
 def _tell(told: Sequence[tuple[_Job, str, str]], part: BranchFiles, found: Findings) -> None:
-    """One problem for each folder and kind of complaint."""
+    """Add one problem for each folder and kind of problem."""
     groups: dict[tuple[str, str], list[tuple[_Job, str]]] = {}
     for job, code, what in told:
         groups.setdefault((code, job.path.rsplit("/", 1)[0]), []).append((job, what))
@@ -111,7 +111,7 @@ def _tell(told: Sequence[tuple[_Job, str, str]], part: BranchFiles, found: Findi
 
 @dataclass
 class _File:
-    """A data file while its batches pass by."""
+    """The state of a data file while its batches are checked."""
 
     job: _Job
     complaints: dict[str, str] = field(default_factory=dict)
@@ -157,7 +157,7 @@ class _File:
             keyed.finish()
 
     def _batches(self) -> Iterator[pa.Table]:
-        """The rows in order, with the columns of the file's schema and, in keyed tables, the system columns."""
+        """Yields the rows in order, with the columns of the file's schema and system columns if there is a key."""
         job = self.job
         fields = _stored_fields(job)
         stored = pa.schema([field_to_arrow(column).with_nullable(True) for column in fields])
@@ -176,7 +176,7 @@ class _File:
             yield pa.Table.from_batches([batch])
 
     def _check_place(self, rows: pa.Table) -> None:
-        """Rows belong to the partition and bucket of their file."""
+        """Check that rows belong to the partition and bucket of their file."""
         entry, schema = self.job.entry, self.job.schema
         fields = schema.partition_fields
         values = decode_rows(pa.array([entry["partition"]], pa.binary()), [column.type for column in fields])
@@ -212,7 +212,7 @@ def _all_are(column: pa.ChunkedArray, value: pa.Scalar) -> bool:
 
 @dataclass(frozen=True)
 class _Bounds:
-    """What the statistics of an entry say about its columns."""
+    """The bounds of columns in the statistics of an entry."""
 
     low: dict[str, pa.Scalar]
     high: dict[str, pa.Scalar]
@@ -258,7 +258,7 @@ class _Bounds:
 
 
 class _KeyedRows:
-    """What must hold of the rows of a keyed table's file."""
+    """Checks the rows of a file of a primary-key table."""
 
     def __init__(self, file: _File) -> None:
         self._file = file
@@ -334,7 +334,7 @@ class _KeyedRows:
 
 
 def _same(one: pa.ChunkedArray | pa.Array, other: pa.ChunkedArray | pa.Array) -> Any:
-    """Equality in which nulls, and NaNs, are equal to each other."""
+    """Whether values are equal; nulls are equal to each other, and NaNs too."""
     equal = pc.fill_null(pc.equal(one, other), False)
     equal = pc.or_(equal, pc.and_(pc.is_null(one), pc.is_null(other)))
     if pa.types.is_floating(one.type):

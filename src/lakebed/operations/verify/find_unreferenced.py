@@ -1,7 +1,7 @@
-"""Files that nothing refers to: what crashes, rollbacks and dropped branches leave behind.
+"""Reports orphan files, which crashes, rollbacks and dropped branches leave behind.
 
-What is unreferenced is decided by :mod:`lakebed.operations.orphans`, as for ``remove_orphan_files``. Here the files are
-counted, and those older than a day become part of a repair; younger ones may belong to a write that is still going on.
+:mod:`lakebed.operations.orphans` finds them, as for ``remove_orphan_files``. Those older than one day become part of a
+repair; younger ones may belong to a write in progress.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _HOUR_MILLIS: Final = 3_600_000
 
 
 def find_unreferenced(store: TableStore, found: Findings) -> None:
-    """Tell of unreferenced files, one problem for each kind."""
+    """Report orphan files, one problem for each kind."""
     try:
-        # clocks differ a little between machines: what was written just now counts as well
+        # an hour in the future, because the clocks of machines differ: files of any age count
         of_any_age = remove_orphan_files(store, older_than=time.time_ns() // 1_000_000 + _HOUR_MILLIS).files
         old = {file.path for file in remove_orphan_files(store).files} if of_any_age else set()
     except LakebedError as error:

@@ -1,4 +1,4 @@
-"""The key ranges of all files as ranks, so that comparing keys is comparing integers, however many snapshots look."""
+"""The key ranges of all files as ranks, so that keys are compared as integers in every snapshot."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class KeyRanges:
-    """The rank of each file's smallest and largest key; -1 where there is none. ``is_bad``: it cannot be decoded."""
+    """The ranks of the smallest and largest key of each file; -1 if there is none. ``is_bad``: it cannot be decoded."""
 
     low: I64
     high: I64
@@ -62,7 +62,7 @@ def rank_keys(files: pa.Table, branches: Sequence[Branch]) -> KeyRanges:
 
 
 def _decoded(files: pa.Table, rows: I64, types: Sequence[DataType]) -> tuple[I64, list[pa.Array]]:
-    """The rows whose key range decodes, and the columns of all smallest and then all largest keys."""
+    """Returns the rows whose key range decodes, and the columns of all smallest, then all largest keys."""
     lows, highs = (files[side].take(rows).combine_chunks() for side in ("min_key", "max_key"))
 
     def both(part: I64) -> list[pa.Array]:
@@ -73,7 +73,7 @@ def _decoded(files: pa.Table, rows: I64, types: Sequence[DataType]) -> tuple[I64
 
 
 def culprits(count: int, attempt: Callable[[I64], object]) -> I64:
-    """The rows that make a decoder fail, found by halving: nothing is done row by row unless rows are damaged."""
+    """Returns the rows that cannot be decoded, found by bisection, so that undamaged rows are decoded in bulk."""
     bad: list[int] = []
     waiting = [np.arange(count)]
     while waiting:

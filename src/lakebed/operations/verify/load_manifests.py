@@ -1,10 +1,10 @@
-"""The manifest lists and manifests of all snapshots: each file is read and decoded once.
+"""Loads the manifest lists and manifests of all snapshots: each file is read and decoded once.
 
-A base list repeats the one before it and adds a little. Where its unpacked bytes are those of the list before plus
-those of the delta list before, nothing of it needs decoding, and that it is right is known already.
+A base list repeats the lists of the snapshot before. If its uncompressed bytes are the concatenation of those lists, it
+is correct and need not be decoded.
 
-Manifests are known by number (the order in which they were first met); the entries of all of them are one Arrow table,
-and every file identity has a number too, so that what is live is a set of small integers.
+Manifests have numbers, in the order in which they were first read. The entries of all manifests are one Arrow table,
+and every file identity has a number too, so that the live files are a set of small integers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _IDENTITY: Final = ("partition", "bucket", "level", "file_name", "embedded_index
 
 @dataclass(frozen=True, slots=True)
 class ManifestLists:
-    """The lists of one snapshot as numbers of manifests; ``None`` where a list cannot be read.
+    """The lists of one snapshot as numbers of manifests; ``None`` for a list that cannot be read.
 
     ``continues``: the base list is exactly the base and delta list of the snapshot before.
     """
@@ -67,7 +67,7 @@ class _List:
 
 @dataclass
 class _Reader:
-    """Reads lists and remembers who needs what."""
+    """Reads lists and records which snapshots need them."""
 
     storage: Storage
     paths: TablePaths
@@ -79,7 +79,7 @@ class _Reader:
     lists: dict[str, I32] = field(default_factory=dict)
 
     def read(self, name: str, what: str, holder: Holder, before: Sequence[_List] = ()) -> tuple[_List | None, bool]:
-        """One list, and whether it is what ``before`` together are."""
+        """Returns one list, and whether it equals the lists ``before`` together."""
         if name in self.failures:
             self.failures[name][2].append(holder.label)
             return None, False
@@ -117,13 +117,13 @@ class _Reader:
 
 
 def _contradict(one: ManifestMeta, other: ManifestMeta) -> bool:
-    """Whether two lists say different things of a manifest; a writer leaves out what it does not know."""
+    """Whether two lists contradict each other about a manifest; a missing value is not a contradiction."""
     pairs = ((getattr(one, part.name), getattr(other, part.name)) for part in fields(ManifestMeta))
     return any(a is not None and b is not None and a != b for a, b in pairs)
 
 
 def report_unreadable(what: str, path: str, error: LakebedError, labels: Sequence[str], found: Findings) -> None:
-    """A metadata file that cannot be read makes those who need it unreadable."""
+    """Report a metadata file that cannot be read, with the snapshots that need it."""
     missing = isinstance(error, NotFoundError)
     code = f"{'missing' if missing else 'unreadable'}-{what.replace(' ', '-')}"
     why = "is not there" if missing else f"cannot be read ({error})"
@@ -150,9 +150,9 @@ def _follows(schema: str, body: bytes, before: Sequence[_List]) -> bool:
 
 @dataclass
 class AllManifests:
-    """The manifests of a table. ``entries`` are those of all manifests, with the manifest and the identity of each.
+    """The manifests of a table. ``entries`` are those of all manifests, each with its manifest and identity.
 
-    ``files`` has one row per identity; ``starts`` is where the entries of each manifest begin.
+    ``files`` has one row per identity; ``starts`` is where the entries of each manifest start.
     """
 
     names: list[str]
@@ -166,13 +166,13 @@ class AllManifests:
     rows: I64
 
     def entries_of(self, manifests: I32) -> I64:
-        """The entries of some manifests, in order."""
+        """Returns the entries of some manifests, in order."""
         begins, ends = self.starts[manifests], self.starts[manifests + 1]
         return ranges(begins, ends)
 
 
 def ranges(begins: I64, ends: I64) -> I64:
-    """All numbers of some half-open ranges, one range after the other.
+    """Returns all numbers of some half-open ranges, one range after the other.
 
     >>> ranges(np.array([3, 7]), np.array([5, 8])).tolist()
     [3, 4, 7]
@@ -183,7 +183,7 @@ def ranges(begins: I64, ends: I64) -> I64:
 
 
 def read_lists(branches: Sequence[Branch], found: Findings) -> tuple[_Reader, dict[str, ManifestLists]]:
-    """The lists of every snapshot, tag and changelog, by the path of its file."""
+    """Returns the lists of every snapshot, tag and changelog, by the path of its file."""
     store = branches[0].store
     reader = _Reader(store.storage, store.paths, found)
     lists: dict[str, ManifestLists] = {}
@@ -210,10 +210,10 @@ def read_lists(branches: Sequence[Branch], found: Findings) -> tuple[_Reader, di
 
 
 def _keeps_changelog(branch: Branch, holder: Holder) -> bool:
-    """Whether the changelog of a snapshot must be there.
+    """Whether the changelog of a snapshot must exist.
 
-    A tag does not keep it, nor does what was made of a tag: the first snapshot of a branch, or of main after a
-    rollback.
+    A tag does not keep it. Neither does a snapshot that was created from a tag: the first one of a branch, or of main
+    after a rollback.
     """
     is_first = bool(branch.snapshots) and holder is branch.snapshots[0]
     return not holder.is_tag and not is_first
@@ -230,7 +230,7 @@ def read_manifests(
     listing: Listing,
     progress: Callable[[int, int], None],
 ) -> AllManifests:
-    """Decode every manifest and give every entry its identity."""
+    """Decode every manifest and assign an identity to every entry."""
     paths, cache = reader.paths, branches[0].store.manifests.cache
     tables: list[pa.Table] = []
     readable = np.ones(len(reader.metas), np.bool_)
@@ -243,7 +243,7 @@ def read_manifests(
             tables.append(NO_ENTRIES)
             continue
         if len(result) == meta.num_added_files + meta.num_deleted_files:
-            # whoever asks next who needs what does not decode it again
+            # later lookups do not decode it again
             cache.put(paths.manifest(meta.file_name), result)
         tables.append(result)
     for number, failure in failed.items():
@@ -267,7 +267,7 @@ def read_manifests(
 
 
 def _decoded(reader: _Reader, progress: Callable[[int, int], None]) -> Iterator[pa.Table | LakebedError]:
-    """The entries of each manifest, or what is wrong with it."""
+    """Returns the entries of each manifest, or the error."""
     for start in range(0, len(reader.metas), _TOGETHER):
         files: list[tuple[str, bytes]] = []
         missing: dict[int, LakebedError] = {}
@@ -284,7 +284,7 @@ def _decoded(reader: _Reader, progress: Callable[[int, int], None]) -> Iterator[
 
 
 def users_of(number: int, lists: dict[str, ManifestLists], branches: Sequence[Branch]) -> list[Holder]:
-    """Who needs a manifest."""
+    """Returns the snapshots that need a manifest."""
     return [
         holder
         for branch in branches
@@ -297,7 +297,7 @@ def users_of(number: int, lists: dict[str, ManifestLists], branches: Sequence[Br
 
 
 def _identities(entries: pa.Table) -> tuple[I64, I64]:
-    """The number of each entry's file, and the first entry of each file."""
+    """Returns the number of the file of each entry, and the first entry of each file."""
     keyed = pa.table(
         {
             **{name: entries[name] for name in _IDENTITY},
@@ -317,7 +317,7 @@ def _identities(entries: pa.Table) -> tuple[I64, I64]:
 
 
 def _check_sizes(reader: _Reader, branches: Sequence[Branch], manifests: AllManifests, listing: Listing) -> None:
-    """Lists and manifests have the sizes that are written down for them; unreadable ones were reported already."""
+    """Check that lists and manifests have their recorded sizes; unreadable ones were reported already."""
     lists = [
         (name, size)
         for branch in branches

@@ -1,7 +1,7 @@
 """Safe repairs: rewrites hints, and deletes damaged sidecar files and old orphan files.
 
-Nothing that a snapshot, tag or changelog needs is ever touched: if a reference could not be read, no file counts as
-unreferenced. A dry run gives the plan; carrying it out gives the same steps, marked as done.
+Files that a snapshot, tag or changelog needs are never touched: if a reference could not be read, no file counts as an
+orphan. A dry run returns the plan; a repair returns the same steps, marked as done.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lakebed.operations.verify.report import Repair
 
 
 def carry_out(store: TableStore, plan: Sequence[Repair]) -> tuple[Repair, ...]:
-    """Do what is planned; a step that the storage refuses stays undone and says why."""
+    """Carry out the plan; a step that fails stays undone and contains the error."""
     return tuple(_done(store, step) for step in plan)
 
 

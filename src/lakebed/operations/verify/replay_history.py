@@ -1,9 +1,9 @@
-"""What is live in each snapshot, followed from commit to commit.
+"""Computes the live files of each snapshot, from commit to commit.
 
-The first snapshot of an unbroken row of ids is folded; every later one only applies its delta, so a walk costs as much
-as the changes it walks over. A base list that is not simply the lists before it (manifests were merged) is compared by
-the manifests that differ. A snapshot with a list or manifest that cannot be read breaks the row: the next one is folded
-anew.
+The first snapshot of a sequence of ids without gaps is computed from all its entries. Each later one applies only its
+delta, so a walk costs as much as the changes. A base list that differs from the lists before it, because manifests were
+merged, is compared by the manifests that differ. A list or manifest that cannot be read ends the sequence: the next
+snapshot is computed from all its entries again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ROLL_BACK: Final = "restore the manifests from a backup, or roll back to the sn
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A moment of the walk, given to whoever wants to look: what is live and what this snapshot added (by identity)."""
+    """The state of the walk at one snapshot: the live files, and the files that the snapshot added, by identity."""
 
     holder: Holder
     live: Bools
@@ -42,9 +42,9 @@ Look: TypeAlias = Callable[[State], None]
 
 @dataclass
 class Needs:
-    """Which files the snapshots of a branch need, and the first and last of them that does, as numbers of labels.
+    """Which files the snapshots of a branch need, with the first and last snapshot that needs each, as label numbers.
 
-    ``heads`` are the newest snapshot and the tags that stand alone, each with its live files.
+    ``heads`` are the newest snapshot and the tags without a snapshot, each with its live files.
     """
 
     needed: Bools
@@ -58,7 +58,7 @@ class Needs:
         return Needs(np.zeros(files, np.bool_), np.full(files, -1, np.int64), np.full(files, -1, np.int64))
 
     def note(self, label: str, files: I64) -> int:
-        """These files are needed by a snapshot; gives the snapshot's number."""
+        """Record that a snapshot needs these files; returns the number of the snapshot."""
         self.labels.append(label)
         number = len(self.labels) - 1
         self.first[files] = np.where(self.needed[files], self.first[files], number)
@@ -67,14 +67,14 @@ class Needs:
         return number
 
     def who(self, file: int) -> str:
-        """The snapshots that need a file, as one phrase."""
+        """Returns the snapshots that need a file, as one phrase."""
         first, last = self.labels[self.first[file]], self.labels[self.last[file]]
         return first if first == last else f"{first} to {last}"
 
 
 @dataclass
 class _Row:
-    """An unbroken row of snapshots being walked; ``number`` is that of the newest in ``Needs``."""
+    """A sequence of snapshots without gaps; ``number`` is that of the newest in ``Needs``."""
 
     live: Bools
     records: int
@@ -87,7 +87,7 @@ class _Row:
 
 @dataclass
 class Walk:
-    """Walks the snapshots and tags of branches. ``copied`` are base lists that several branches name."""
+    """Walks the snapshots and tags of branches. ``copied`` are base lists that several branches refer to."""
 
     manifests: AllManifests
     lists: dict[str, ManifestLists]
@@ -97,7 +97,7 @@ class Walk:
     _told: set[tuple[str, str]] = field(default_factory=set)
 
     def run(self, branch: Branch) -> Needs:
-        """Follow the snapshots of a branch, then look at those tags that are no snapshot any more."""
+        """Walk the snapshots of a branch, then the tags whose snapshot has expired."""
         needs = Needs.of(len(self.manifests.files))
         row: _Row | None = None
         for holder in branch.snapshots:
@@ -114,7 +114,7 @@ class Walk:
         return needs
 
     def changelog_files(self, branch: Branch, needs: Needs) -> Bools:
-        """The changelog files that a branch needs; checks that what is said of them is true."""
+        """Returns the changelog files that a branch needs, and checks their record counts."""
         needed = np.zeros(len(self.manifests.files), np.bool_)
         for holder in branch.changelogs:
             self._note_kept_delta(holder, needs)
@@ -131,9 +131,9 @@ class Walk:
         return needed
 
     def _note_kept_delta(self, holder: Holder, needs: Needs) -> None:
-        """A long-lived changelog without changelog files keeps what its commit added.
+        """Record that a long-lived changelog without changelog files needs the files that its commit added.
 
-        What a compaction wrote may be gone.
+        Files that a compaction wrote may be deleted.
         """
         codes = self.lists[holder.path].delta
         if codes is None or holder.snapshot.commit_kind not in {CommitKind.APPEND, CommitKind.OVERWRITE}:
@@ -144,7 +144,7 @@ class Walk:
     # ------------------------------------------------------------------------------------------------ one snapshot
 
     def _step(self, holder: Holder, row: _Row | None, needs: Needs) -> _Row | None:
-        """Go on to a snapshot; ``None`` if it cannot be read."""
+        """Advance to a snapshot; returns ``None`` if it cannot be read."""
         lists = self.lists[holder.path]
         readable = self.manifests.readable
         if row is not None and holder.snapshot.id != row.snapshot_id + 1:
@@ -188,7 +188,7 @@ class Walk:
             needs.last[row.live] = row.number
 
     def _note_what_is_known(self, holder: Holder, lists: ManifestLists, needs: Needs) -> None:
-        """Of a snapshot that cannot be read, what it adds is needed all the same."""
+        """Record the files that a snapshot adds, although its other lists cannot be read."""
         for codes in (lists.base, lists.delta):
             if codes is not None:
                 entries = self.manifests.entries_of(codes[self.manifests.readable[codes]])
@@ -202,7 +202,7 @@ class Walk:
     # ------------------------------------------------------------------------------------------------------ checks
 
     def _folded(self, codes: I32, holder: Holder) -> Bools:
-        """What is live after some manifests. Every file must be added first, and then deleted and added in turn."""
+        """Returns the live files after some manifests. ADD and DELETE of a file must alternate, beginning with ADD."""
         entries = self.manifests.entries_of(codes)
         identities, is_add = self.manifests.identities[entries], self.manifests.is_add[entries]
         order = np.argsort(identities, kind="stable")
@@ -218,7 +218,7 @@ class Walk:
         return live
 
     def _same_base(self, base: I32, row: _Row) -> bool:
-        """Whether a base list says the same as the lists before, by the manifests in which they differ."""
+        """Whether a base list has the same content as the lists before, comparing the manifests that differ."""
         expected = np.concatenate([row.base, row.delta])
         if np.array_equal(base, expected):
             return True
@@ -236,7 +236,7 @@ class Walk:
         lost, extra = np.flatnonzero(row.live & ~live), np.flatnonzero(live & ~row.live)
         row.live, row.records = live, self._records(live)
         if (not len(lost) and not len(extra)) or holder.snapshot.base_manifest_list in self.copied:
-            return  # a branch that was fast-forwarded comes with a past of its own
+            return  # after a fast-forward the history of the branch is different
         parts = []
         if len(lost):
             parts.append(f"lacks {len(lost)} files that were live before ({some(self._names(lost))})")
@@ -244,7 +244,7 @@ class Walk:
             parts.append(f"has {len(extra)} files that were not ({some(self._names(extra))})")
         told = holder.snapshot
         row.total_error = told.total_record_count - told.delta_record_count - row.records
-        # Totals that fit the base list mean that the commit was made on another snapshot, not that its list was damaged.
+        # If the totals fit the base list, the list is not damaged: the commit was based on another snapshot.
         tell, code = (self.found.error, "wrong-base") if row.total_error else (self.found.warning, "broken-chain")
         tell(
             code,
@@ -254,7 +254,7 @@ class Walk:
         )
 
     def _check_delta(self, holder: Holder, live: Bools, identities: I64, is_add: Bools) -> None:
-        """What is deleted must be live, what is added must not be, and nothing may be both."""
+        """Check that deleted files are live, added files are not, and no file is both."""
         wrong = live[identities] == is_add
         if len(np.unique(identities)) < len(identities):
             _, places, counts = np.unique(identities, return_inverse=True, return_counts=True)
@@ -273,7 +273,7 @@ class Walk:
                 self.found.error(code, f"{some(names)} {what}, in {holder.label}", holder.path, _ROLL_BACK)
 
     def _check_counts(self, holder: Holder, row: _Row, records: int) -> None:
-        """One wrong number moves all totals after it, so only a change of the difference is told."""
+        """Check totals. A wrong number shifts all later totals, so only a change of the difference is reported."""
         told = holder.snapshot
         off = told.delta_record_count - records
         error = told.total_record_count - row.records

@@ -1,8 +1,8 @@
-"""What verify found: problems, what was looked at, and what a repair would do or did.
+"""The report of verify: problems, how much was checked, and the steps of a repair.
 
 A problem has a severity (``error``: rows are lost, unreadable or wrong; ``warning``: nothing is lost, but something
 should be done; ``info``: nothing needs to be done), a short code that does not change between versions, and a text that
-says what, where and what to do. One cause is one problem, however many snapshots or files it touches.
+says what, where and what to do. One cause is one problem, however many snapshots or files it affects.
 """
 
 from __future__ import annotations
@@ -164,9 +164,9 @@ class Report(Printed):
 
 @dataclass(slots=True)
 class Findings:
-    """Problems as they are found, and what would repair them.
+    """Collects problems and the steps that would repair them.
 
-    ``blind`` are reasons why not everything that is referenced is known: then nothing may be called unreferenced.
+    ``blind`` are reasons why some references are unknown; then no file may count as an orphan.
     """
 
     problems: list[Problem] = field(default_factory=list)
@@ -183,12 +183,12 @@ class Findings:
         self.problems.append(Problem("info", code, what, where, advice))
 
     def in_order(self) -> tuple[Problem, ...]:
-        """The worst first, else as they were found."""
+        """Returns the problems, the worst first, else in the order in which they were found."""
         return tuple(sorted(self.problems, key=lambda problem: SEVERITIES.index(problem.severity)))
 
 
 def some(names: Iterable[object]) -> str:
-    """A few names of many.
+    """Returns a few of many names.
 
     >>> some(["a", "b"]), some("abcdef")
     ('a, b', 'a, b, c and 3 more')
@@ -199,7 +199,7 @@ def some(names: Iterable[object]) -> str:
 
 
 def span(labels: Sequence[str]) -> str:
-    """Which of many snapshots something concerns, as one phrase.
+    """Returns which snapshots something concerns, as one phrase.
 
     >>> span(["snapshot 3"]), span(["snapshot 3", "snapshot 4", "tag v1"])
     ('snapshot 3', 'snapshot 3 to tag v1 (3)')

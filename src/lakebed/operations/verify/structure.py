@@ -1,8 +1,9 @@
-"""The walk over a whole table: every branch, snapshot and tag, down to data and index files, without opening those.
+"""The structural check of a whole table: all branches, snapshots and tags, down to data and index files.
 
-The order matters where others work on the table meanwhile: snapshots are read before folders are listed, so that what
-they need was there. If a snapshot that was walked over is gone in the end (it expired, or was rolled back), problems
-may be due to that, and the walk is repeated.
+Data and index files are not opened.
+Snapshots are read before folders are listed, so that their files existed, also while others write to the table. If a
+snapshot was deleted during the check (it expired, or was rolled back), problems may be due to that, and the check is
+repeated.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _ATTEMPTS: Final = 3
 
 @dataclass(frozen=True)
 class BranchFiles:
-    """A branch with the files that its snapshots need; ``own`` are those that no branch before it needed."""
+    """A branch with the files that its snapshots need; ``own`` are those that no earlier branch needs."""
 
     branch: Branch
     needs: Needs
@@ -51,7 +52,7 @@ class BranchFiles:
 
 @dataclass(frozen=True)
 class Structure:
-    """What the walk found and what it looked at, for those who want to look deeper."""
+    """The result of the structural check: problems, counts, and the files for the deep check."""
 
     found: Findings
     looked_at: LookedAt
@@ -62,8 +63,8 @@ class Structure:
 
 
 def check_structure(store: TableStore, progress: Progress) -> Structure:
-    """Walk over all of a table, on whatever branch ``store`` is. Damage becomes problems, never an exception."""
-    store = replace(store, cache=ManifestCache())  # what this process remembers says nothing about the disk
+    """Check all branches of a table, on whatever branch ``store`` is. Damage is reported, never raised."""
+    store = replace(store, cache=ManifestCache())  # a new cache, because cached files may be damaged on disk
     for _ in range(_ATTEMPTS):
         made = _check_once(store, progress)
         if not made.found.problems or not _lost_snapshots([part.branch for part in made.branches]):
@@ -72,7 +73,7 @@ def check_structure(store: TableStore, progress: Progress) -> Structure:
 
 
 def _lost_snapshots(branches: Sequence[Branch]) -> bool:
-    """Whether a snapshot that was walked over is not there any more."""
+    """Whether a snapshot that was checked does not exist any more."""
     return any(not set(branch.snapshot_ids) <= set(branch.store.snapshots.ids()) for branch in branches)
 
 
@@ -103,7 +104,7 @@ def _check_once(store: TableStore, progress: Progress) -> Structure:
 
 @dataclass
 class _Work:
-    """What is carried from branch to branch."""
+    """The state that is shared by the checks of all branches."""
 
     manifests: AllManifests
     lists: dict[str, ManifestLists]
@@ -120,7 +121,7 @@ class _Work:
         self.done = np.zeros(len(self.manifests.files), np.bool_)
 
     def check(self, branch: Branch) -> None:
-        """Walk over the snapshots and tags of a branch, then look at the files that no branch before it had."""
+        """Check the snapshots and tags of a branch, then the files that no earlier branch has."""
         files, found = self.manifests.files, self.found
         buckets = BucketCheck(files, self.keys, branch.schema, found, self.table.paths)
 
@@ -184,7 +185,7 @@ def _check_statistics(branches: Sequence[Branch], listing: Listing, found: Findi
 
 
 def _check_sidecars(store: TableStore, found: Findings) -> None:
-    """Sidecars are ours and can be rebuilt: one that is empty or does not parse is only in the way."""
+    """Report sidecar files that are empty or do not parse; they can be deleted, because they are rebuilt."""
     folder = store.paths.sidecars
     for info in store.storage.list(folder):
         path = f"{folder}/{info.name}"

@@ -1,4 +1,4 @@
-"""Every file below a table's root, by listing each folder once; nothing is asked for file by file."""
+"""Lists every file of a table, with one listing per folder and no request per file."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from lakebed.storage import FileInfo, Storage
 
 I64: TypeAlias = npt.NDArray[np.int64]
 
-# Small folders of a branch: read file by file when a branch is read.
+# These folders are read file by file when a branch is read.
 OWN_FOLDERS: Final = frozenset({"schema", "snapshot", "tag", "changelog", "consumer", "branch"})
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The files of some folders: full path, size and time of the last change, all in one order."""
+    """The files of some folders as arrays: path, size and modification time."""
 
     paths: pa.Array
     sizes: I64
     modified_millis: I64
 
     def find(self, paths: pa.Array) -> I64:
-        """Where each path is in the listing; -1 for those that are not there."""
+        """Returns the position of each path in the listing; -1 for missing files."""
         return np.asarray(pc.index_in(paths, value_set=self.paths).fill_null(-1), np.int64)
 
     def with_folders(self, storage: Storage, folders: Iterable[str]) -> Listing:
-        """The same listing and some more folders, of files that lie outside of the table."""
+        """Returns the listing with more folders, of files outside of the table."""
         more = _collected((folder, info) for folder in folders for info in storage.list(folder) if not info.is_dir)
         return Listing(
             pa.concat_arrays([self.paths, more.paths]),
@@ -42,7 +42,7 @@ class Listing:
 
 
 def list_table(storage: Storage, root: str) -> Listing:
-    """All files of a table but the small ones of its branches."""
+    """Returns all files of a table except the small metadata files of its branches."""
     return _collected(_walk(storage, root))
 
 

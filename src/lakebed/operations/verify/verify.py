@@ -1,4 +1,4 @@
-"""Verify a table: the walk over its structure, the rows if asked for, and repairs of what is safe."""
+"""Verify a table: checks its structure, optionally its rows, and carries out safe repairs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def verify(
     dry_run: bool = True,
     report: Progress | None = None,
 ) -> Report:
-    """Check all of a table, every branch of it; damage is in the report and never raised.
+    """Check all branches of a table; damage is reported and never raised.
 
     ``deep`` reads every data and index file. ``repair`` plans what is safe to do, and does it unless ``dry_run``; the
-    report has the plan, or what was done. ``report`` is called with what is being looked at, how much of it was, and
-    how much there is.
+    report has the plan, or what was done. ``report`` is called with the name of the current step, how much of it is
+    done, and how much there is.
     """
     progress = report or _silent
     structure = check_structure(store, progress)
@@ -43,4 +43,4 @@ def verify(
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:
-    """Nobody wants to know."""
+    """Ignores progress."""
