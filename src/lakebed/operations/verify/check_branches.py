@@ -247,9 +247,7 @@ def _check_hints(branch: Branch, found: Findings) -> None:
         try:
             text = store.storage.read(path)
             ids = branch.snapshot_ids
-            if (
-                ids and text != str(ids[end]).encode()
-            ):  # another process may have changed it meanwhile
+            if ids and text != str(ids[end]).encode():  # another process may have changed it meanwhile
                 text = store.storage.read(path)
                 ids = _numbered(store, store.paths.snapshots, SNAPSHOT_PREFIX)
         except NotFoundError:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from lakebed.format.binary_row import decode_rows
 from lakebed.format.file_stats import decode_stats
+from lakebed.format.human_text import count_text
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Field, nullable
 from lakebed.metadata.data_paths import path_array
@@ -88,7 +89,7 @@ class FileCheck:
                 continue
             self.found.error(
                 "missing-schema",
-                f"schema {schema_id}{self.branch.suffix} is not there; {len(users)} files were written with it "
+                f"schema {schema_id}{self.branch.suffix} does not exist; {count_text(len(users), 'file')} used it "
                 f"({some(self._names(users))})",
                 path,
                 "restore the schema file from a backup",

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from lakebed.errors import CorruptError, LakebedError
 from lakebed.format import hash_index
 from lakebed.format.deletion_vector import read_deletion_vector
+from lakebed.format.human_text import count_text
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, HASH, IndexEntry
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.operations.verify import BranchFiles, Progress, Structure
@@ -93,7 +94,8 @@ def _check_hash_indexes(structure: Structure, part: BranchFiles, known: dict[int
             if len(lacking):
                 structure.found.error(
                     "wrong-hash-index",
-                    f"the hash index of bucket {place[1]} lacks {len(lacking)} keys of {file['file_name']} in "
+                    f"the hash index of bucket {place[1]} lacks {count_text(len(lacking), 'key')} of "
+                    f"{file['file_name']} in "
                     f"{holder.label}; "
                     "the next write may put them into another bucket, and they would be there twice",
                     str(structure.files.paths[row]).rsplit("/", 1)[0],
@@ -119,7 +121,7 @@ def _check_count(structure: Structure, entry: IndexEntry, count: int) -> None:
     if count != entry.row_count and not any(problem.where == path for problem in structure.found.problems):
         structure.found.error(
             "wrong-hash-index",
-            f"it holds {count} hashes, but its entry says {entry.row_count}",
+            f"it has {count_text(count, 'hash', 'hashes')}, but its entry says {entry.row_count:,}",
             path,
             "rebuild_index() makes the index anew from the data files",
         )
@@ -137,7 +139,8 @@ def _check_one_bucket_per_hash(structure: Structure, indexes: dict[tuple[bytes, 
             buckets = [bucket for bucket, hashes in members if np.isin(twice, hashes).any()]
             structure.found.error(
                 "wrong-hash-index",
-                f"buckets {some(sorted(buckets))} of a partition both claim {len(twice)} hashes in {label}; keys may "
+                f"buckets {some(sorted(buckets))} of a partition both have {count_text(len(twice), 'hash', 'hashes')} "
+                f"in {label}; keys may "
                 "be there twice",
                 structure.branches[0].branch.store.paths.indexes,
                 "overwrite the partition, which makes its index anew",

@@ -25,6 +25,7 @@ from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.errors import LakebedError
 from lakebed.format.binary_row import decode_rows, encode_rows
 from lakebed.format.file_stats import decode_stats
+from lakebed.format.human_text import count_text
 from lakebed.format.murmur import hash_rows
 from lakebed.format.row_kind import KIND_COLUMN, is_retraction, is_row_kind
 from lakebed.format.schema.table_schema import KEY_PREFIX, SEQUENCE_COLUMN, TableSchema
@@ -149,7 +150,9 @@ class _File:
             if keyed is not None:
                 keyed.look(batch)
         if self.count != entry["row_count"]:
-            self.complain("wrong-row-count", f"it holds {self.count} rows, its manifest says {entry['row_count']}")
+            self.complain(
+                "wrong-row-count", f"it has {count_text(self.count, 'row')}, its manifest says {entry['row_count']:,}"
+            )
         for name, told in bounds.null_counts.items():
             if told is not None and nulls.get(name, 0) != told and self.count == entry["row_count"]:
                 self.complain("wrong-statistics", f"column {name} has {nulls.get(name, 0)} nulls, not {told}")

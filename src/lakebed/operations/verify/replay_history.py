@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from lakebed.format.human_text import count_text
 from lakebed.format.snapshot import CommitKind
 from lakebed.operations.verify.check_branches import Branch, Holder
 from lakebed.operations.verify.load_manifests import I32, AllManifests, ManifestLists
@@ -239,9 +240,11 @@ class Walk:
             return  # after a fast-forward the history of the branch is different
         parts = []
         if len(lost):
-            parts.append(f"lacks {len(lost)} files that were live before ({some(self._names(lost))})")
+            parts.append(f"lacks {count_text(len(lost), 'file')} of the lists before it ({some(self._names(lost))})")
         if len(extra):
-            parts.append(f"has {len(extra)} files that were not ({some(self._names(extra))})")
+            parts.append(
+                f"has {count_text(len(extra), 'file')} that the lists before it do not have ({some(self._names(extra))})"
+            )
         told = holder.snapshot
         row.total_error = told.total_record_count - told.delta_record_count - row.records
         # If the totals fit the base list, the list is not damaged: the commit was based on another snapshot.
@@ -281,7 +284,9 @@ class Walk:
             self._wrong_count(holder, f"{told.delta_record_count} new records, its files make {records}")
         if error not in {row.total_error, row.total_error + off}:
             self._wrong_count(
-                holder, f"{told.total_record_count} records in total, its live files have {row.records}", "wrong-total"
+                holder,
+                f"{count_text(told.total_record_count, 'record')} in total, its live files have {row.records:,}",
+                "wrong-total",
             )
         row.total_error = error
 

@@ -1,9 +1,8 @@
 """The structural check of a whole table: all branches, snapshots and tags, down to data and index files.
 
-Data and index files are not opened.
-Snapshots are read before folders are listed, so that their files existed, also while others write to the table. If a
-snapshot was deleted during the check (it expired, or was rolled back), problems may be due to that, and the check is
-repeated.
+Data and index files are not opened. Snapshots are read before folders are listed, so that their files existed, also
+while others write to the table. If a snapshot was deleted during the check (it expired, or was rolled back), problems
+may be due to that, and the check is repeated.
 """
 
 from __future__ import annotations
