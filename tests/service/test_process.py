@@ -111,10 +111,10 @@ def test_what_makes_no_sense(folder: Path, tmp_path: Path) -> None:
         ([str(folder), "--token", "short"], 3, "at least 16 characters"),
         ([str(folder), "--token-file", f"{folder}/nope"], 4, "cannot be read"),
         ([str(folder), "--token-file", str(tmp_path / "empty")], 3, "it is empty"),
-        ([str(folder), "--read-only", "--allow-actions"], 3, "read-only"),
-        ([str(folder), str(folder)], 3, "two warehouses would be called 'shop'"),
+        ([str(folder), "--read-only", "--allow-actions"], 3, "allow_actions and read_only exclude each other"),
+        ([str(folder), str(folder)], 3, "two warehouses have the name 'shop'"),
         ([str(folder), "--port", "70000"], 2, ""),
-        ([str(folder), "--tls-cert", "x"], 2, "belong together"),
+        ([str(folder), "--tls-cert", "x"], 2, "give --tls-cert and --tls-key together"),
         ([str(folder), "--host", "no.such.host.invalid", "--token", TOKEN], 3, "cannot listen on"),
     ):
         found, text = invoke(*arguments)
