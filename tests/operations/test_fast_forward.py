@@ -167,7 +167,7 @@ def test_what_stays_keeps_its_schema(tmp_path: Path) -> None:
     for number in (2, 3, 4):
         branch.storage.delete(branch.paths.snapshot(number))
     before = files_below(tmp_path)
-    with pytest.raises(UnsupportedError, match="snapshot 4 stays, but needs schema 1"):
+    with pytest.raises(UnsupportedError, match="snapshot 4 stays, but it needs schema 1"):
         fast_forward(store, "b")
     assert files_below(tmp_path) == before
     assert "c" in live(store)

@@ -271,7 +271,7 @@ def test_begins_at_a_moment(history: lakebed.Table) -> None:
     assert begin(history, {"timestamp-millis": str(times[2] + 1)}) == Position(4)
     assert begin(history, {"timestamp": "1971-01-01 00:00:00"}) == Position(1)
     history.expire_snapshots(retain_max=1, retain_min=1)
-    with pytest.raises(NotFoundError, match=r"snapshots before 3 expired.*scan.snapshot-id=3"):
+    with pytest.raises(NotFoundError, match=r"snapshots before 3 have expired.*scan.snapshot-id=3"):
         begin(history, {"timestamp-millis": "0"})
 
 
@@ -288,7 +288,7 @@ def test_a_table_without_snapshots(lake: lakebed.Lake) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "from-snapshot"}, "'scan.snapshot-id' must say"),
+        ({"mode": "from-snapshot"}, "'scan.snapshot-id' must be set too"),
         ({"mode": "from-timestamp"}, "'scan.timestamp-millis' must be set too"),
         ({"snapshot-id": "5"}, "has no snapshot 5 to begin a stream with; its latest is 3"),
         ({"mode": "from-snapshot-full", "snapshot-id": "4"}, "has no snapshot 4"),
@@ -434,7 +434,7 @@ def test_a_snapshot_that_expired_unread(history: lakebed.Table) -> None:
     ):
         stream_of(history).advance(Position(2))
     with pytest.raises(
-        NotFoundError, match=r"snapshot 2 of table .* whose state a stream has not read to its end, expired"
+        NotFoundError, match=r"snapshot 2 of table .* whose state a stream has not read to its end, has expired"
     ):
         stream_of(history).advance(Position(2, 1, True), ONE_BY_ONE)
 
@@ -513,7 +513,7 @@ def test_a_table_that_was_made_anew(lake: lakebed.Lake, history: lakebed.Table) 
     anew = lake.create_table(history.name, "k INT, v STRING")
     for number in range(5):
         put(anew, (number, "z"))
-    with pytest.raises(NotFoundError, match="rolled back or made anew"):
+    with pytest.raises(NotFoundError, match="rolled back or created again"):
         stream_of(anew).advance(end)
 
 
@@ -622,9 +622,9 @@ def test_a_table_of_two_branches(history: lakebed.Table) -> None:
 
 
 def test_a_position_of_somebody_else() -> None:
-    with pytest.raises(CorruptError, match="is not a position of a stream"):
+    with pytest.raises(CorruptError, match="is not a position of a Lakebed stream"):
         Position.from_json({"index": 3})
-    with pytest.raises(CorruptError, match="is not a position of a stream"):
+    with pytest.raises(CorruptError, match="is not a position of a Lakebed stream"):
         Position.from_json({"snapshot": 3, "done": 0, "in": "changes", "seen": 4})
 
 

@@ -36,7 +36,7 @@ def test_a_whole_history_stays(tmp_path: Path) -> None:
 def test_holes_after_it_are_refused(tmp_path: Path) -> None:
     store = history(tmp_path, "a", "b", "c", "d", "e")
     Path(store.paths.snapshot(3)).unlink()
-    with pytest.raises(CorruptError, match=r"snapshot 3 is missing.*can be 4 at the least"):
+    with pytest.raises(CorruptError, match=r"snapshot 3 is missing.*choose 4 or a later one as the earliest"):
         repair_earliest_snapshot(store, 2)
     with pytest.raises(NotFoundError, match="snapshot 3"):
         repair_earliest_snapshot(store, 3)

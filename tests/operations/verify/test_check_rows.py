@@ -96,7 +96,7 @@ def test_files_of_another_format_are_not_opened(lake: lakebed.Lake) -> None:
 def test_too_few_rows(lake: lakebed.Lake) -> None:
     table = appended(lake)
     text = check(table, "wrong-row-count", rewritten(table, 2, lambda rows: rows.slice(0, 1)))
-    assert "holds 1 rows, its manifest says 2" in text
+    assert "it has 1 row, its manifest says 2" in text
 
 
 @pytest.mark.parametrize(("name", "values"), [("id", [2, 99]), ("id", [-1, 3]), ("v", ["v2", "w"]), ("v", ["a", "v3"])])
