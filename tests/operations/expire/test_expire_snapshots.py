@@ -124,7 +124,7 @@ def test_arguments_that_cannot_be_are_refused(store: TableStore, bad: dict[str, 
 
 def test_options_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t", options={"snapshot.num-retained.max": "3"})
-    with pytest.raises(OptionError, match=rr"retain_min \(10\) must not exceed retain_max \(3\)"):
+    with pytest.raises(OptionError, match=r"retain_min \(10\) must not exceed retain_max \(3\)"):
         expire_snapshots(store)
 
 
