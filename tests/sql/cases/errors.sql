@@ -172,7 +172,7 @@ CALL sys.create_tag(table => 't', tag => 'a', snapshot => 'x');
 CALL sys.create_tag(table => 't', tag => 'a', snapshot => 99);
 --! snapshot 99 of table t does not exist; snapshots 1 to 1 exist
 CALL sys.create_tag(table => 't', tag => 'a', time_retained => 'long');
---! time_retained is 'long'; it must be a duration such as 7 d, or a timedelta
+--! time_retained is 'long'; give a length of time such as '7 d', or a timedelta
 CALL sys.create_tag(table => 't', tag => '');
 --! '' cannot be the name of a tag: it must be a text that is not blank, does not
 CALL sys.remove_orphan_files(table => 't', dry_run => 'maybe');

@@ -106,7 +106,7 @@ SELECT * FROM paimon_incremental_query('nope', 1, 2);
 SELECT * FROM paimon_incremental_query('t', rand(), 2);
 --! paimon_incremental_query takes constants, not rand()
 SELECT * FROM paimon_incremental_between_timestamp('t', 'x', 'y');
---! option 'incremental-between-timestamp' has 'x'; give epoch milliseconds or a
+--! option 'incremental-between-timestamp' is 'x', which is not a time; give one such as
 SELECT * FROM paimon_incremental_nope('t', 1, 2);
 --! MISSING_CATALOG_ABILITY.TABLE_VALUED_FUNCTIONS
 CREATE TABLE w (id INT) TBLPROPERTIES ('scan.snapshot-id' = '1');
