@@ -18,7 +18,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -32,8 +32,9 @@ from lakebed.engine import IN_PROCESS, Engine, NewFiles
 from lakebed.errors import CommitConflictError, OptionError
 from lakebed.format import predicate as pred
 from lakebed.format.commit_facts import Lineage, encode_lineages
-from lakebed.format.human_text import count_text
+from lakebed.format.human_text import count_text, list_lines, size_text
 from lakebed.format.partition_names import partition_text
+from lakebed.format.printed import Printed
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.branch_roles import BranchRole
@@ -44,6 +45,8 @@ from lakebed.operations.overwrite import delete_partitions, lifted
 from lakebed.operations.write import write_files
 from lakebed.options import parse_duration, parse_size
 
+_SHOWN: Final = 10
+
 ReadViews = Callable[[ChainState, Sequence[View]], Any]
 """Returns the rows of views, with the partition values of each view, in any form that a table can write."""
 
@@ -52,8 +55,10 @@ ReadViews = Callable[[ChainState, Sequence[View]], Any]
 class ChainPolicy:
     """When a chain gets a full partition: as soon as it reaches one of the limits that are set.
 
-    ``depth`` is the number of partitions of changes that a read merges, ``bytes`` their size, ``age`` the time between
-    the anchor and the day.
+    Attributes:
+        depth: The number of partitions of changes that a read merges.
+        bytes: Their size.
+        age: The time between the full partition that they build on and the day.
     """
 
     depth: int | None = None
@@ -122,17 +127,25 @@ class Built:
 
     def __str__(self) -> str:
         anchor = "nothing" if self.anchor is None else partition_text(self.anchor)
-        done = "" if self.rows is None else f"; wrote {self.rows:,} rows, {self.bytes_written:,} bytes"
+        written = size_text(self.bytes_written or 0)
+        done = "" if self.rows is None else f"; wrote {count_text(self.rows, 'row')}, {written}"
         return (
             f"{partition_text(self.partition)} from {anchor} and {count_text(self.depth, 'partition')} of changes: "
-            f"reads {self.bytes_read:,} bytes once, saves later reads the merge of "
-            f"{count_text(self.delta_files, 'file')} and {self.delta_bytes:,} bytes{done}"
+            f"reads {size_text(self.bytes_read)} once, saves later reads the merge of "
+            f"{count_text(self.delta_files, 'file')} and {size_text(self.delta_bytes)}{done}"
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ChainCompaction:
-    """What a compaction of a chain built, or would build in a dry run, and what it skipped, with the reason."""
+@dataclass(frozen=True, slots=True, repr=False)
+class ChainCompaction(Printed):
+    """What a compaction of a chain built, or would build in a dry run.
+
+    Attributes:
+        built: The full partitions that were built.
+        skipped: The partitions that were skipped, each with the reason.
+        dry_run: Whether nothing was built.
+        seconds: How long it took.
+    """
 
     built: tuple[Built, ...] = ()
     skipped: tuple[tuple[Mapping[str, Any], str], ...] = ()
@@ -148,8 +161,9 @@ class ChainCompaction:
             f"{verb} {count_text(len(self.built), 'full partition')}"
             + ("" if self.dry_run else f" in {self.seconds:.2f} s")
         ]
-        lines += [f"  {one}" for one in self.built]
-        lines += [f"  skipped {partition_text(values)}: {reason}" for values, reason in self.skipped]
+        lines += list_lines([str(one) for one in self.built], "full partition", most=_SHOWN)
+        skipped = [f"skipped {partition_text(values)}: {reason}" for values, reason in self.skipped]
+        lines += list_lines(skipped, "skipped partition", most=_SHOWN)
         return "\n".join(lines)
 
 

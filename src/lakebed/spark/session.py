@@ -228,9 +228,19 @@ def without_pandas_note() -> Iterator[None]:
 
 
 def prepare_workers(spark: SparkSession) -> None:
-    """Send the package to workers that do not have this version of it; looked at once per session.
+    """Sends the package to workers that do not have this version of it, once per session.
 
-    Must be called before a Python function is given to Spark, which notes at that moment what the function's workers need.
+    Call it before a Python function that uses Lakebed is given to Spark: Spark records at that moment which packages the
+    workers need. Reads and writes through Lakebed call it themselves.
+
+    Args:
+        spark: The Spark session.
+
+    Raises:
+        LakebedError: The workers cannot import the package or its dependencies.
+
+    Example:
+        >>> lakebed.prepare_workers(spark)  # doctest: +SKIP
     """
     if spark in _served:
         return

@@ -82,7 +82,13 @@ CHANGES: Final[Mapping[str, Callable[[TableStore, Interval | None], pa.Table]]] 
 
 
 class SystemTable:
-    """A read-only table with the metadata of another table."""
+    """A read-only table with the metadata of another table. Open one with :meth:`lakebed.Lake.system_table`.
+
+    Example:
+        >>> table = lake.system_table("shop.orders$partitions")
+        >>> table.scan(["partition", "record_count"]).to_arrow().sort_by("partition").to_pylist()
+        [{'partition': 'day=2025-01-30', 'record_count': 2}, {'partition': 'day=2025-01-31', 'record_count': 1}]
+    """
 
     def __init__(self, store: TableStore, kind: str) -> None:
         if kind not in SYSTEM_TABLES:
@@ -98,6 +104,7 @@ class SystemTable:
 
     @property
     def name(self) -> str:
+        """The name of the system table, as ``database.table$kind``."""
         return f"{self._store.name}${self._kind}"
 
     def scan(
@@ -112,11 +119,28 @@ class SystemTable:
         until: Any = None,
         mode: str = "auto",
     ) -> SystemScan:
-        """Returns a scan, which reads nothing until its rows are requested.
+        """Describes a read. Nothing is read until the scan is asked for rows.
 
-        Tables that describe one version (``VERSIONED``) can be read as of an earlier version: ``version`` is a
-        snapshot id or a tag, ``timestamp`` epoch milliseconds, a datetime or ISO text. ``since``, ``until`` and
-        ``mode`` are for ``$audit_log`` and ``$binlog``, which then return changes, as in :meth:`lakebed.Table.scan`.
+        Only tables that describe one version, such as ``$files``, take ``version``, ``timestamp`` or ``tag``. Only
+        ``$audit_log`` and ``$binlog`` take ``since``, ``until`` and ``mode``.
+
+        Args:
+            columns: The columns of the result; all of them by default.
+            where: A SQL expression that rows have to satisfy.
+            version: A snapshot id or the name of a tag, as in :meth:`lakebed.Table.scan`.
+            timestamp: A time, as in :meth:`lakebed.Table.scan`.
+            tag: The name of a tag.
+            since: Where the changes begin, as in :meth:`lakebed.Table.scan`.
+            until: Where the changes end, as in :meth:`lakebed.Table.scan`.
+            mode: Which changes, as in :meth:`lakebed.Table.scan`.
+
+        Returns:
+            The scan, with ``to_arrow()``, ``to_pandas()`` and ``to_polars()``.
+
+        Raises:
+            NotFoundError: There is no such snapshot or tag.
+            OptionError: The arguments contradict each other.
+            UnsupportedError: The table takes no versions or no changes.
         """
         asked = version is not None or timestamp is not None or tag is not None
         interval = self._interval(since, until, mode, asked=asked)

@@ -342,7 +342,9 @@ class MaintenanceMethods:
         dry_run: bool | None = None,
         report: Callable[[str, int, int], None] | None = None,
     ) -> Report:
-        """Checks that all metadata and files of the table exist and agree, on every branch. It reports and does not raise.
+        """Checks that all metadata and files of the table exist and agree, on every branch.
+
+        Problems are reported, not raised.
 
         Args:
             deep: Read every row as well.

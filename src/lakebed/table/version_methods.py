@@ -283,7 +283,10 @@ class VersionMethods:
     # ----------------------------------------------------------------------------------------------- consumers
 
     def consumers(self) -> dict[str, int]:
-        """Returns the consumers by name: readers for which expiry keeps snapshots, and the snapshot that each reads next."""
+        """Returns the snapshot that each consumer reads next, by name of the consumer.
+
+        A consumer is a streaming reader for which expiry keeps snapshots.
+        """
         return consumers.list_consumers(self._store)
 
     def reset_consumer(self, name: str, next_snapshot: int | None = None) -> int:

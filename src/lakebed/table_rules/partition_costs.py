@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from lakebed.format.human_text import count_text, size_text
+
 MAIN: Final = "main"
 FULL: Final = "full"
 _SHOWN: Final = 20
@@ -33,14 +35,14 @@ class PartitionCost:
     stale: bool = False
 
     def __str__(self) -> str:
-        files = f"{self.files} files, {self.bytes:,} bytes"
+        files = f"{count_text(self.files, 'file')}, {size_text(self.bytes)}"
         if self.kind in (MAIN, FULL):
             return f"{self.partition}: {self.kind}, {files}"
         start = "no anchor" if self.anchor is None else f"anchor {self.anchor}"
         why = ", full partition is stale" if self.stale else ""
         return (
-            f"{self.partition}: {self.kind}, {start}, depth {self.depth}, {files}, {self.rows_to_merge:,} rows to "
-            f"merge{why}; compaction would save {self.bytes_saved:,} bytes and the merge"
+            f"{self.partition}: {self.kind}, {start}, depth {self.depth}, {files}, "
+            f"{count_text(self.rows_to_merge, 'row')} to merge{why}; compaction would save {size_text(self.bytes_saved)} and the merge"
         )
 
 

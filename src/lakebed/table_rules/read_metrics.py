@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from lakebed.format.human_text import count_text, size_text
+
 
 @dataclass(frozen=True, slots=True)
 class MergeCost:
@@ -48,6 +50,6 @@ class ReadMetrics:
 
     def __str__(self) -> str:
         return (
-            f"chain read: {self.rows:,} rows of {self.bytes_read:,} bytes in {self.read_seconds:.3f} s, "
-            f"{self.merge_seconds:.3f} s of them in {self.merges} merges"
+            f"chain read: {count_text(self.rows, 'row')} from {size_text(self.bytes_read)} in {self.read_seconds:.3f} s, "
+            f"{self.merge_seconds:.3f} s of them in {count_text(self.merges, 'merge')}"
         )

@@ -86,7 +86,15 @@ DataType: TypeAlias = Atomic | Array | Map | Row
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A named column or nested field. The id never changes and is never given to another field."""
+    """A column, or a field inside of one.
+
+    Attributes:
+        id: Its number, which never changes and is never given to another field.
+        name: Its name.
+        type: Its type.
+        description: Its comment.
+        default: Its default value, as text.
+    """
 
     id: int
     name: str
