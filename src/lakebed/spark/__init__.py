@@ -1,1 +1,1 @@
-"""The same work on Spark: the driver plans, tasks run the kernels of ``rows``, one commit makes it visible."""
+"""Spark as the engine: the driver plans, tasks run the kernels of ``rows``, the driver makes one commit."""

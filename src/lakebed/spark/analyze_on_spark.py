@@ -1,6 +1,6 @@
-"""ANALYZE on Spark: tasks read files and send back what they saw of their columns, a few kilobytes each.
+"""ANALYZE on Spark: tasks read files and return summaries of the columns, of a few kilobytes.
 
-Rows never pass through Spark; the kernel is the one that runs in process, so the statistics are the same.
+The kernel is the one that runs in process, so the statistics are the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SummariseOnSpark:
-    """Looks at the rows of files in the tasks of a session; a ``Summarise`` of :mod:`lakebed.operations.analyze`."""
+    """Summarises the rows of files in tasks; a ``Summarise`` of :mod:`lakebed.operations.analyze`."""
 
     spark: SparkSession
 
@@ -46,7 +46,7 @@ class SummariseOnSpark:
 
 @dataclass(frozen=True, slots=True)
 class _SummaryTask:
-    """The kernel: numbers of splits in, a summary of their rows out."""
+    """The kernel: takes numbers of splits, returns a summary of their rows."""
 
     tasks: Sequence[tuple[Reader, Split]]
     columns: Sequence[Field]

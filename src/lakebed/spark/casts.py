@@ -1,7 +1,7 @@
-"""Columns of a frame as Spark's INSERT would store them in a table: ANSI store assignment.
+"""Casts the columns of a frame as Spark's INSERT does: ANSI store assignment.
 
-Numbers go into columns of other numbers if each value fits, dates and timestamps into one another, all of these into
-texts. Only what writers do not cast by themselves is cast here, in Spark; what neither allows is left for them to refuse.
+Numbers are cast to other numbers if each value fits, dates and timestamps to each other, and all of these to texts. Only
+casts that Lakebed's writers do not do are done here, in Spark. The writers raise an error for all other types.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHOWN: Final = _NUMBERS | _TIMES | {"boolean"}
 
 
 def as_inserted(frame: DataFrame, schema: TableSchema, table: str) -> DataFrame:
-    """The frame, with those columns cast that Spark's INSERT would cast and writers would not."""
+    """Returns the frame with casts for columns that Spark's INSERT would cast and writers would not."""
     fields = {field.name: field for field in schema.fields}
     columns = [_as_stored(column, fields.get(column.name), table) for column in frame.schema]
     return frame if all(column is None for column in columns) else frame.select(*_named(frame, columns))
@@ -39,7 +39,7 @@ def _named(frame: DataFrame, columns: list[Column | None]) -> list[Column]:
 
 
 def _as_stored(column: Any, field: Field | None, table: str) -> Column | None:
-    """The column cast, if it is to be."""
+    """Returns the cast column, ``None`` if no cast is needed."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     if field is None:
@@ -66,7 +66,7 @@ def _kind(data_type: Any) -> str:
 
 
 def _writers_cast(given: str, wanted: str) -> bool:
-    """Whether writers take such numbers, and check themselves that they fit."""
+    """Whether writers cast such numbers and check that they fit."""
     if given in _WHOLE:
         return True
     if wanted in ("float", "double"):

@@ -1,8 +1,8 @@
-"""The columns of a table as Spark has them: their Spark types, and Arrow data in the form that Spark takes over.
+"""The columns of a table in Spark's types, and Arrow data in the types that Spark takes.
 
-Everything is nullable, all the way down: Spark's own Parquet reader gives columns no other way, and a table may be read in
-part by it and in part by our kernels. Spark has microseconds: finer timestamps lose their last digits, towards the past,
-as in Apache Paimon's own Spark connector.
+All columns and nested fields are nullable, as Spark's own Parquet reader returns them; a table may be read in part by Spark
+and in part by Lakebed's readers. Spark's timestamps have microseconds: finer digits are cut off, as in Apache Paimon's Spark
+connector.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MICROS: Final = {True: pa.timestamp("us", tz="UTC"), False: pa.timestamp("us")}
 
 
 def all_nullable(data_type: DataType) -> DataType:
-    """The same type with nulls allowed everywhere but in the keys of maps."""
+    """Returns the same type, nullable everywhere except in the keys of maps."""
     match data_type:
         case Atomic():
             return replace(data_type, nullable=True)
@@ -39,10 +39,9 @@ def all_nullable(data_type: DataType) -> DataType:
 
 
 def spark_schema(fields: Sequence[Field]) -> StructType:
-    """Columns as a Spark schema for reading.
+    """Returns columns as a Spark schema for reading.
 
-    The lengths of CHAR and VARCHAR are left out: with them Spark would pad what it compares, and the rows would differ
-    from those that are stored.
+    It omits the lengths of CHAR and VARCHAR: with them Spark would pad the values that it compares.
     """
     from pyspark.sql.types import StructType as SparkStruct  # noqa: PLC0415 - Spark is optional
 
@@ -53,7 +52,7 @@ def spark_schema(fields: Sequence[Field]) -> StructType:
 
 
 def spark_type(data_type: DataType) -> SparkType:
-    """One type as Spark has it, for reading."""
+    """Returns one type in Spark, for reading."""
     return spark_schema([Field(0, "column", data_type)])[0].dataType
 
 
@@ -61,7 +60,7 @@ def spark_type(data_type: DataType) -> SparkType:
 
 
 def spark_arrow_type(arrow: pa.DataType) -> pa.DataType:
-    """The Arrow type in which Spark takes values of an Arrow type of ours."""
+    """Returns the Arrow type in which Spark takes values of an Arrow type."""
     if pa.types.is_timestamp(arrow):
         return _MICROS[arrow.tz is not None]
     if pa.types.is_time(arrow):
@@ -76,19 +75,19 @@ def spark_arrow_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def spark_arrow_schema(schema: pa.Schema) -> pa.Schema:
-    """The Arrow schema in which Spark takes rows of a schema of ours."""
+    """Returns the Arrow schema in which Spark takes rows of a schema."""
     return pa.schema([pa.field(column.name, spark_arrow_type(column.type)) for column in schema])
 
 
 def spark_batches(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.RecordBatch]:
-    """Rows in Spark's form (``schema`` is that of :func:`spark_arrow_schema`), in batches of bearable size."""
+    """Returns rows in batches for Spark; ``schema`` is that of :func:`spark_arrow_schema`."""
     columns = [_as_spark(column, wanted.type) for column, wanted in zip(batch.columns, schema, strict=True)]
     whole = pa.RecordBatch.from_arrays(columns, schema=schema)
     return [whole.slice(start, _BATCH_ROWS) for start in range(0, len(whole), _BATCH_ROWS)]
 
 
 def _as_spark(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    # Types are compared without what Arrow's equality leaves out (the names of list elements), as Spark does.
+    # Arrow's equality ignores the names of list elements, which Spark does not, so nested types are always converted.
     if array.type == wanted and not pa.types.is_nested(wanted):
         return array
     if pa.types.is_struct(wanted):
@@ -106,7 +105,7 @@ def _as_spark(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 
 
 def _offsets(array: Any) -> pa.Array:
-    """Offsets of a list or map array as an array of their own (masks need offsets that start at zero)."""
+    """Returns the offsets of a list or map array, starting at zero, as masks need them."""
     return pa.concat_arrays([array.offsets]) if array.offsets.offset else array.offsets
 
 

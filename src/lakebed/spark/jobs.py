@@ -1,9 +1,10 @@
-"""Jobs that write files in tasks: what they promise whatever fails.
+"""Spark jobs whose tasks write files, safe against failed and repeated tasks.
 
-Every attempt of a task names its files after the job and itself, so a failed, repeated or speculative attempt never touches
-what another one wrote, and the driver finds what is left of a job by its name. Only what successful attempts report is used;
-if the job fails, or an attempt of it did, the rest is removed. Errors in the data come back as reports, not as failed tasks:
-they would fail again, and Spark would print traces.
+The name of a file contains the id of its job and of the attempt that wrote it. So attempts never overwrite files of each
+other, and the driver finds all files of a job. Only files that successful attempts report are used. If the job or one of
+its attempts failed, the other files are deleted.
+
+Errors in the data are returned as reports, not as failed tasks: they would fail again, and Spark would print traces.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 Kernel = Callable[[Iterator[pa.RecordBatch]], Any]
 Watch = Callable[[int], None]
 
-# Errors that another attempt would meet again.
+# Errors that another attempt would raise again.
 _LASTING: Final = (DataError, OptionError, SchemaError, UnsupportedError)
 _ROW_NUMBER: Final = re.compile(r"\brow \d+\b")
 _JOB_PART: Final = len("xxxxxxxx-xxxx-4xxx")
@@ -43,7 +44,7 @@ _PATIENCE: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class JobFiles:
-    """The files of one job: their names begin with a part of a UUID that is the job's, the rest is the attempt's."""
+    """The files of one job: their names contain a UUID, whose first part is the id of the job and the rest that of the attempt."""
 
     job: str
 
@@ -52,11 +53,11 @@ class JobFiles:
         return JobFiles(str(uuid.uuid4())[:_JOB_PART])
 
     def attempt(self) -> str:
-        """A UUID for the files of one attempt of a task."""
+        """Returns a UUID for the files of one attempt of a task."""
         return self.job + str(uuid.uuid4())[_JOB_PART:]
 
     def remove(self, store: TableStore, schema: TableSchema, keep: Collection[str] = ()) -> None:
-        """Remove the files of the job from all bucket folders of the table, but for those of these names."""
+        """Deletes the files of the job from all bucket folders of the table, except those in ``keep``."""
         kept = set(keep)
         for folder in [*_bucket_folders(store, schema), store.paths.indexes]:
             for info in store.storage.list(folder):
@@ -78,7 +79,7 @@ def _bucket_folders(store: TableStore, schema: TableSchema) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """What a task tells the driver."""
+    """What a task returns to the driver."""
 
     result: Any
     error: LakebedError | None
@@ -87,16 +88,16 @@ class _Report:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the tasks of a job gave; ``repeated`` if files of other attempts may lie around."""
+    """The results of the tasks of a job; ``repeated`` if there may be files of other attempts."""
 
     results: list[Any]
     repeated: bool
 
 
 def run_job(frame: DataFrame, kernel: Kernel, watch: Watch | None = None) -> Outcome:
-    """Run a kernel over the partitions of a frame; gives what each of them returned, if it was not ``None``.
+    """Runs a kernel over the partitions of a frame; returns the results that are not ``None``.
 
-    ``watch`` is told the number of finished tasks every now and then, where Spark tells it.
+    ``watch`` is called with the number of finished tasks from time to time, in classic sessions.
     """
     spark = frame.sparkSession
     with _tagged(spark) as tag, _watched(spark, tag, watch):
@@ -116,7 +117,7 @@ def run_job(frame: DataFrame, kernel: Kernel, watch: Watch | None = None) -> Out
 
 
 def run_here(kernel: Kernel, count: int) -> Outcome:
-    """Run a kernel over the numbers of so many tasks in this process, where a job would cost more than the work."""
+    """Runs a kernel over the numbers of ``count`` tasks in this process, for work that is cheaper than a job."""
     numbers = pa.RecordBatch.from_pydict({"id": pa.array(range(count), pa.int64())})
     report = _attempt(kernel, iter([numbers]))
     if report.error is not None:
@@ -125,7 +126,7 @@ def run_here(kernel: Kernel, count: int) -> Outcome:
 
 
 def spill_folder() -> str | None:
-    """Where a task keeps rows that are more than memory should hold: the folders that Spark names for such files."""
+    """Returns the folder to which a task spills rows: the first one that Spark is configured with."""
     return os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
 
 
@@ -141,9 +142,9 @@ def _attempt(kernel: Kernel, batches: Iterator[pa.RecordBatch]) -> _Report:
     try:
         return _Report(kernel(batches), None, _is_repeated())
     except _LASTING as error:
-        for _ in batches:  # Spark complains of rows that nobody took
+        for _ in batches:  # Spark logs an error if rows are not consumed
             pass
-        # A row's number counts within the rows of a task, which means nothing to the user.
+        # The number of a row is its position within the task, which means nothing to the user.
         return _Report(None, type(error)(_ROW_NUMBER.sub("a row", str(error))), _is_repeated())
 
 
@@ -165,7 +166,7 @@ def _loads(report: bytes) -> _Report:
 
 @contextlib.contextmanager
 def _tagged(spark: SparkSession) -> Iterator[str]:
-    """Mark the jobs that this thread starts, to find them again."""
+    """Tags the jobs that this thread starts, to find them again."""
     tag = f"lakebed-{uuid.uuid4()}"
     place = spark.sparkContext if _is_classic(spark) else None
     (spark.addTag if place is None else place.addJobTag)(tag)
@@ -180,7 +181,7 @@ def _is_classic(spark: SparkSession) -> bool:
 
 
 def _end(spark: SparkSession, tag: str) -> None:
-    """Cancel what still runs and wait until it has ended, so that it writes nothing after us."""
+    """Cancels the jobs with a tag and waits until their tasks have ended, so that they write no more files."""
     with contextlib.suppress(Exception):
         if not _is_classic(spark):
             spark.interruptTag(tag)
@@ -192,14 +193,14 @@ def _end(spark: SparkSession, tag: str) -> None:
 
 
 def _may_repeat(spark: SparkSession, tag: str) -> bool:
-    """Whether tasks may have run more than once though the attempts that count were their first."""
+    """Whether tasks may have run more than once although all reports are from first attempts."""
     if spark.conf.get("spark.speculation", "false") == "true":
         return True
     return _is_classic(spark) and any(stage.currentAttemptId for stage in _stages(spark, tag))
 
 
 def _stages(spark: SparkSession, tag: str) -> list[Any]:
-    """What Spark knows of the stages of the jobs with a tag; classic sessions only."""
+    """Returns information on the stages of the jobs with a tag; classic sessions only."""
     tracker = spark.sparkContext.statusTracker()
     jobs = spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(tag)  # noqa: SLF001 - Python has no call for it
     infos = [tracker.getJobInfo(job) for job in jobs]

@@ -1,7 +1,7 @@
-"""A condition of ours as a Spark column that is true for exactly the same rows, whatever the session's settings.
+"""Converts a condition to a Spark column that is true for exactly the same rows, whatever the settings of the session.
 
-Values become literals of their column's own type, so that neither ANSI mode nor the session's time zone has a say. What
-cannot be said that way (functions and expressions, which only our own kernels evaluate by their rules) has no column.
+Values become literals of the type of their column, so that neither ANSI mode nor the time zone of the session matters.
+Functions and expressions are not converted: Lakebed's readers evaluate them.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _TYPE_NAMES: Final = {
 }
 
 
-class _NoColumn(Exception):  # noqa: N818 - not an error: it means "leave it to the kernels"
-    """A condition that Spark has no column for."""
+class _NoColumn(Exception):  # noqa: N818 - not an error: Lakebed's readers evaluate it
+    """The condition has no equivalent Spark column."""
 
 
 def to_column(node: pred.Node) -> Column | None:
-    """The condition as a Spark column over the table's columns, or ``None`` if there is none with the same meaning."""
+    """Returns the condition as a Spark column over the table's columns, ``None`` if there is no equivalent one."""
     try:
         return _column(node)
     except _NoColumn:
@@ -77,19 +77,19 @@ def _column(node: pred.Node) -> Column:
 
 
 def named(name: str) -> Column:
-    """A column by its name, whatever characters that has."""
+    """Returns a column by its name, which may contain any characters."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     return F.col(quoted(name))
 
 
 def quoted(name: str) -> str:
-    """A name in backquotes."""
+    """Returns a name in backquotes."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def _connected(nodes: Sequence[pred.Node], connect: Callable[[Any, Any], Any]) -> Column:
-    """Connected as a balanced tree: Spark walks expressions recursively, and conditions may be thousands."""
+    """Connects conditions as a balanced tree: Spark recurses over expressions, and there may be thousands."""
     parts = [_column(node) for node in nodes]
     while len(parts) > 1:
         pairs = zip(parts[0::2], parts[1::2], strict=False)
@@ -100,15 +100,15 @@ def _connected(nodes: Sequence[pred.Node], connect: Callable[[Any, Any], Any]) -
 def _in(name: str, values: pa.Array) -> Column:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
-    if not len(values):  # unknown for null, as any IN is
+    if not len(values):  # null for null, like any IN
         return F.when(named(name).isNotNull(), F.lit(False))
-    if pa.types.is_floating(values.type):  # a set of doubles would tell -0.0 from 0.0
+    if pa.types.is_floating(values.type):  # a set of doubles would distinguish -0.0 from 0.0
         return _connected([pred.Compare(name, "=", value) for value in values], lambda left, right: left | right)
     return named(name).isin([_literal(value) for value in values])
 
 
 def _literal(value: pa.Scalar) -> Column:
-    """A value that is not null as a literal of its column's type."""
+    """Returns a non-null value as a literal of its column's type."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     kind = value.type

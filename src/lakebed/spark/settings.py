@@ -1,7 +1,7 @@
-"""Settings of a session that hold while something runs, and are as before when it has ended.
+"""Temporary settings of a Spark session.
 
-Spark keeps most of its settings per session, not per query. Several threads of one session may ask for the same setting at
-once: the first to ask sets it, the last to leave puts back what was there.
+Most settings of Spark belong to the session, not to a query. Several threads may need the same setting at once: the first
+one sets it, the last one restores the previous value.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Lent:
-    """What was there before, and how many still want it otherwise."""
+    """The values to restore, and the number of users of the temporary ones."""
 
     before: Mapping[str, str | None] = field(default_factory=dict)
     users: int = 0
@@ -31,7 +31,7 @@ _lent: weakref.WeakKeyDictionary[Any, dict[str, _Lent]] = weakref.WeakKeyDiction
 
 @contextlib.contextmanager
 def set_for_now(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Have these settings while this lasts, unless the user has set the first of them."""
+    """Applies settings within a ``with`` block, unless the user has set the first of them."""
     guard = next(iter(settings))
     with _lock:
         lent = _lent.setdefault(spark, {}).setdefault(guard, _Lent())

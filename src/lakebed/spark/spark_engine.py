@@ -1,4 +1,4 @@
-"""Spark as the place where the kernels of operations run."""
+"""The engine that runs the kernels of operations in tasks of a Spark session."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class OnSpark:
     spark: SparkSession
 
     def write(self, plan: WritePlan, data: DataFrame) -> NewFiles:
-        """Write the rows of a frame as new files."""
+        """Writes the rows of a frame as new files."""
         return write_frame(plan, data)
 
     def compact(self, compactor: Compactor, works: Sequence[BucketWork], report: Report | None) -> Compacted:
-        """Compact buckets, in tasks that get the names of files."""
+        """Compacts buckets in tasks; the driver sends them names of files."""
         return compact_buckets(self.spark, compactor, works, report)
 
     def rewrite(self, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None) -> Rewritten:
-        """Rewrite packs of files of an append table, in tasks that get the names of files."""
+        """Rewrites packs of files of an append table in tasks; the driver sends them names of files."""
         if compactor.order is not None:
             return sort_packs(self.spark, compactor, packs, report)
         return rewrite_packs(self.spark, compactor, packs, report)

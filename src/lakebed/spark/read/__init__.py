@@ -1,1 +1,1 @@
-"""Reads on Spark: which files Spark reads itself, and which go through the merge kernels."""
+"""Reads on Spark: by Spark's own Parquet reader where possible, by Lakebed's readers in Python tasks otherwise."""

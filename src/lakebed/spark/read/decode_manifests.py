@@ -1,7 +1,7 @@
-"""Manifests of large tables, read by Spark: tasks decode and prune them, the driver gets what is left.
+"""Reads the manifests of large tables on Spark: tasks decode and prune the entries and return the rest to the driver.
 
-The entries are those that planning in this process would see, without what planning would throw away again; the outcome of a
-scan is the same. Tables with little metadata are planned in process, which is faster than starting tasks.
+The result of a scan is the same as without Spark. Tables with little metadata are planned in this process, which is faster
+than starting tasks.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JOB_BYTES: Final = 64 * 1024 * 1024
-"""From so many bytes of manifests on, a Spark job reads them (about half a million files)."""
+"""A Spark job reads manifests if they have at least this number of bytes (about half a million files)."""
 JOB_FILES: Final = 2000
-"""From so many manifests on, a Spark job reads them."""
+"""A Spark job reads manifests if there are at least this many."""
 _TASK_BYTES: Final = 8 * 1024 * 1024
 _TASK_FILES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestJob:
-    """Reads manifests on Spark if there is enough to read; a ``ReadManifests`` of :mod:`lakebed.metadata.plan.file_scan`."""
+    """Reads manifests, on Spark if there are enough of them; a ``ReadManifests`` of :mod:`lakebed.metadata.plan.file_scan`."""
 
     spark: SparkSession
     job_bytes: int = JOB_BYTES
@@ -48,14 +48,14 @@ class ManifestJob:
         found = sorted(job.collect(), key=lambda row: row.part)
         entries = pa.concat_tables([NO_ENTRIES, *(pa.ipc.open_stream(bytes(row.entries)).read_all() for row in found)])
         if request.mode is ScanMode.ALL and request.predicate is not None:
-            # Tasks left out files by their statistics, but not the deletes of such files.
+            # Tasks skip files by their statistics, but not the DELETE entries of these files.
             entries = fold(entries, partial=True, where=f"snapshot {request.snapshot.id} of {store.name}")
             entries = entries.filter(pc.equal(entries["kind"], ADD))
         return entries
 
 
 def _for_tasks(request: ScanRequest, metas: Sequence[ManifestMeta]) -> ScanRequest:
-    """The request in a form that travels: which buckets may match is worked out here, for the totals that are known."""
+    """Returns the request in a form that can be pickled: it lists the matching buckets for each known number of buckets."""
     if request.buckets_of is None:
         return request
     totals = {meta.total_buckets for meta in metas if meta.total_buckets is not None}
@@ -63,7 +63,7 @@ def _for_tasks(request: ScanRequest, metas: Sequence[ManifestMeta]) -> ScanReque
 
 
 def _parts(metas: Sequence[ManifestMeta]) -> Iterator[tuple[ManifestMeta, ...]]:
-    """Neighbouring manifests together, enough to be worth a task."""
+    """Groups neighbouring manifests, one group per task."""
     part: list[ManifestMeta] = []
     for meta in metas:
         part.append(meta)
@@ -80,7 +80,7 @@ def _run(
     parts: Sequence[Sequence[ManifestMeta]],
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Runs in a task: the entries of the parts whose numbers come in, pruned, as bytes."""
+    """Runs in a task: takes numbers of parts, yields their pruned entries as bytes."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
             entries = without_misses(store, request, store.manifests.read_entries(parts[number]))

@@ -1,7 +1,8 @@
-"""Columns of old files as the table's schema has them now, for what Spark's own Parquet reader reads.
+"""Schema evolution for files that Spark's own Parquet reader reads: columns of old files in the types of the current schema.
 
-A file is read by the names that its own schema gives its fields, which the ids tie to today's: this also serves files whose
-writer stored no ids. Only what Spark does exactly as our kernels do is done here; :func:`reads_like` says what that is.
+The columns of a file are read by the names in the schema of the file, and field ids connect them with the current columns.
+Files without stored ids can be read this way too. Spark converts only types for which its result equals that of Lakebed's
+reader, see :func:`reads_like`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _FLOATS: Final = frozenset({"FLOAT", "DOUBLE"})
 
 
 def is_readable(data_type: DataType) -> bool:
-    """Whether Spark's Parquet reader reads this type as it is stored: not times, nor nanoseconds."""
+    """Whether Spark's Parquet reader can read this type; it cannot read TIME and timestamps in nanoseconds."""
     match data_type:
         case Atomic(root, params):
             return root != "TIME" and not (root in TIMESTAMP_ROOTS and params[0] > 6)
@@ -48,13 +49,13 @@ def is_readable(data_type: DataType) -> bool:
 
 
 def _are_distinct(fields: Iterable[Field]) -> bool:
-    """Spark finds columns of a file whatever their case."""
+    """Whether names differ in more than case: Spark ignores the case of the columns of a file."""
     names = [field.name.lower() for field in fields]
     return len(set(names)) == len(names)
 
 
 def reads_like(old: DataType, new: DataType) -> bool:
-    """Whether Spark makes of stored values of the old type what our kernels make of them."""
+    """Whether Spark converts values of the old type to the same values as Lakebed's reader."""
     match old, new:
         case Atomic(), Atomic():
             return same_type(old, new) or (new.root not in STRING_ROOTS and can_widen(nullable(old), nullable(new)))
@@ -64,7 +65,7 @@ def reads_like(old: DataType, new: DataType) -> bool:
             return same_type(old_key, new_key) and reads_like(old_value, new_value)
         case Row(old_fields), Row(new_fields):
             by_id = {field.id: field.type for field in old_fields}
-            # A struct none of whose fields the file has would be read as null.
+            # Spark reads a struct as null if the file has none of its fields.
             kept = [field for field in new_fields if field.id in by_id]
             return bool(kept) and all(reads_like(by_id[field.id], field.type) for field in kept)
         case _:
@@ -75,7 +76,7 @@ def reads_like(old: DataType, new: DataType) -> bool:
 
 
 def as_now(column: Column, old: DataType, new: DataType) -> Column:
-    """A column of a file in today's type, for types of which :func:`reads_like` is true."""
+    """Returns a column of a file in the current type; the types must satisfy :func:`reads_like`."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     if same_type(old, new):
@@ -100,17 +101,17 @@ def as_now(column: Column, old: DataType, new: DataType) -> Column:
 
 
 def absent(data_type: DataType) -> Column:
-    """Null of a type: what a column is in files from before it was added."""
+    """Returns null of a type: the value of a column in files that were written before it was added."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     return F.lit(None).cast(spark_type(data_type))
 
 
 def _guarded(column: Column, data_type: DataType) -> Column:
-    """The same values, out of reach of filters on Parquet's statistics where these hide NaN.
+    """Returns the same values in a form that keeps Spark from testing filters on Parquet's statistics.
 
-    Writers that leave NaN out of the bounds of a row group (Arrow does) make Spark skip row groups whose NaN a filter such
-    as ``x > 5`` takes. A factor of one changes no value, and Spark does not look through it.
+    Statistics of a row group ignore NaN in files that Arrow wrote. Spark would skip row groups with NaN for a filter such as
+    ``x > 5``, which is true for NaN. Multiplying by one changes no value and stops Spark from pushing the filter down.
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
@@ -133,5 +134,5 @@ def _holds_floats(data_type: DataType) -> bool:
             return root in _FLOATS
         case Row(fields):
             return any(_holds_floats(field.type) for field in fields)
-        case _:  # Spark pushes no filters on elements
+        case _:  # Spark pushes no filters on elements down
             return False

@@ -1,7 +1,14 @@
-"""How a read is divided: files that Spark's own Parquet reader takes as they are, and splits that our kernels read.
+"""Which files Spark reads itself: divides a read into files for Spark's own Parquet reader and splits for Lakebed's readers.
 
-A split holds whole sets of files that must be merged, and travels to its task as bytes. Splits are packed to a size, as a
-Python task costs tens of milliseconds; every file counts for a little more than it holds, as opening one costs something too.
+Spark reads a file itself (:func:`divide`, :func:`_fits_spark`) if all of this holds:
+
+* no other file can hold a version of its rows, so it needs no merge;
+* it has no deleted rows (deletion vectors, or DELETE rows in a primary-key table);
+* Spark can read and convert the types of its columns (:mod:`lakebed.spark.read.native_evolution`), and finds them by name;
+* Spark can evaluate the condition of the read (:func:`lakebed.spark.predicates.to_column`).
+
+All other files are packed into splits, one per Python task. Files that must be merged are in the same split. A task costs
+tens of milliseconds, so small files share a split. The cost of opening a file is counted as additional bytes.
 """
 
 from __future__ import annotations
@@ -27,10 +34,10 @@ from lakebed.spark.read.native_evolution import is_readable, reads_like
 
 SPLIT_BYTES: Final = 128 * 1024 * 1024
 OPEN_COST: Final = 4 * 1024 * 1024
-# Merges inside a task are done in pieces of this size (of files on disk), whatever the size of the bucket.
+# A task merges a bucket in pieces of this size (of files on disk).
 TASK_MERGE_BUDGET: Final = 256 * 1024 * 1024
 _KEY_PREFIX: Final = "_KEY_"
-# What planning needed and reading does not.
+# Columns of entries that only planning needs.
 _PLANNING_ONLY: Final = (
     *("key_min", "key_max", "key_null_counts"),
     *("value_min", "value_max", "value_null_counts", "value_stats_cols"),
@@ -42,7 +49,7 @@ Reader = FileReader | KeyedReader
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """Rows of the table of entries: those for Spark's reader, and groups that belong together for the kernels."""
+    """Positions in the table of entries: files for Spark's reader, and groups of files for Lakebed's readers."""
 
     plain: Rows
     grouped: tuple[Rows, ...]
@@ -50,7 +57,7 @@ class Division:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What one task reads: entries as bytes, and the deletion vectors of their files."""
+    """The files that one task reads: entries as bytes, and the deletion vectors of their files."""
 
     entries: bytes
     deleted: DeletedRows
@@ -60,7 +67,7 @@ class Split:
 
 
 def divide(reader: Reader, entries: pa.Table, *, native: bool, split_bytes: int) -> Division:
-    """Divide the files of a read. Without ``native`` the kernels read everything."""
+    """Divides the files of a read. Without ``native``, Lakebed's readers read all of them."""
     check_readable(reader, entries)
     if isinstance(reader, KeyedReader):
         plain, grouped = _keyed(replace(reader, budget=split_bytes), entries)
@@ -73,7 +80,7 @@ def divide(reader: Reader, entries: pa.Table, *, native: bool, split_bytes: int)
 
 
 def enough(division: Division, entries: pa.Table, limit: int) -> Division:
-    """Only the first files that stand alone, if they hold so many rows; else the division as it is."""
+    """Returns only the first files for Spark's reader if they hold ``limit`` rows, else the whole division."""
     rows = np.cumsum(entries["row_count"].to_numpy()[division.plain])
     if not len(rows) or rows[-1] < limit:
         return division
@@ -81,7 +88,7 @@ def enough(division: Division, entries: pa.Table, limit: int) -> Division:
 
 
 def check_readable(reader: Reader, entries: pa.Table) -> None:
-    """Refuse on the driver what tasks could only fail at."""
+    """Raises UnsupportedError on the driver for files that no task could read."""
     check_formats(data_file_paths(reader.store, reader.schema, entries))
     if entries["write_cols"].null_count < len(entries):
         name = entries["file_name"].filter(entries["write_cols"].is_valid())[0]
@@ -96,7 +103,7 @@ def _singly(rows: Rows) -> Iterator[Rows]:
 
 
 def _keyed(reader: KeyedReader, entries: pa.Table) -> tuple[Rows, list[Rows]]:
-    """Files that stand alone, and sets of files to be merged or rid of deletes."""
+    """Returns the files that need no merge, and the groups of files that do."""
     plain: list[int] = []
     grouped: list[Rows] = []
     for job in reader.jobs(entries):
@@ -106,7 +113,7 @@ def _keyed(reader: KeyedReader, entries: pa.Table) -> tuple[Rows, list[Rows]]:
             grouped.append(np.array(sorted(job.rows), np.int64))
     alone = np.array(sorted(plain), np.int64)
     if reader.predicate is not None and len(alone):
-        # Planning went by keys only, for a newer version of a row may lie elsewhere; of these files none does.
+        # Planning tests only keys, since a newer version of a row may be in another file. For these files there is none.
         alone = alone[stats_mask(reader.store, entries.take(pa.array(alone)), reader.predicate, reader.schema)]
     return alone, grouped
 
@@ -115,7 +122,7 @@ def _keyed(reader: KeyedReader, entries: pa.Table) -> tuple[Rows, list[Rows]]:
 
 
 def _fits_spark(reader: Reader, entries: pa.Table) -> npt.NDArray[np.bool_]:
-    """Which files Spark's reader reads as we would: no deleted rows, and types and names that it knows how to read."""
+    """Returns which files Spark's reader can read: those without deleted rows, with types and names that it supports."""
     ids = entries["schema_id"].to_numpy()
     good = [
         number
@@ -135,14 +142,14 @@ def _schema_fits(file_schema: TableSchema, columns: Iterable[Field]) -> bool:
     stored = [*file_schema.field_names]
     if file_schema.primary_keys:
         stored += [*SYSTEM_COLUMNS, *(_KEY_PREFIX + name for name in file_schema.trimmed_primary_key)]
-    if len({name.lower() for name in stored}) < len(stored):  # Spark finds columns of a file whatever their case
+    if len({name.lower() for name in stored}) < len(stored):  # Spark ignores the case of the columns of a file
         return False
     pairs = [(by_id[column.id].type, column.type) for column in columns if column.id in by_id]
     return all(is_readable(old) and is_readable(new) and reads_like(old, new) for old, new in pairs)
 
 
 def needed_columns(reader: Reader) -> tuple[Field, ...]:
-    """The columns asked for, and those that only the predicate reads."""
+    """Returns the columns of the read and those that only its condition needs."""
     asked = {column.name for column in reader.columns}
     extra = frozenset() if reader.predicate is None else pred.columns(reader.predicate) - asked
     return (*reader.columns, *(column for column in reader.schema.fields if column.name in extra))
@@ -152,12 +159,12 @@ def needed_columns(reader: Reader) -> tuple[Field, ...]:
 
 
 def split_size(total_bytes: int, files: int, parallelism: int) -> int:
-    """Bytes per task: at most :data:`SPLIT_BYTES`, less if there would be too few tasks to keep all cores busy."""
+    """Returns the bytes per task: at most :data:`SPLIT_BYTES`, fewer if some cores would have no task."""
     return min(SPLIT_BYTES, max(OPEN_COST, (total_bytes + files * OPEN_COST) // max(1, parallelism)))
 
 
 def pack(entries: pa.Table, groups: Sequence[Rows], deleted: DeletedRows, split_bytes: int) -> list[Split]:
-    """Groups of files as splits, neighbours together up to a size."""
+    """Packs groups of files into splits of a size."""
     sizes = entries["file_size"].to_numpy()
     weights = [int(np.sum(np.maximum(sizes[group], OPEN_COST))) for group in groups]
     slim = entries.drop_columns(list(_PLANNING_ONLY))

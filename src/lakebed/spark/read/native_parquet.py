@@ -1,8 +1,8 @@
-"""Data files through Spark's own Parquet reader: an explicit list of files in, today's columns out.
+"""Reads data files with Spark's own Parquet reader, from an explicit list of files.
 
-No folder is listed and none is taken for a partition column: what partitions a table has stands in the files themselves.
-Files are grouped by how their schemas name and type the columns that are read, and each group is one Spark scan. Columns
-that nobody uses are not read, and later filters reach the row groups, as in any Spark scan.
+Spark lists no folder and takes no partition columns from the names of folders; the files hold all columns. Files whose
+schemas name and type the columns alike are one Spark scan. As in any Spark scan, Spark prunes unused columns and pushes
+filters down to row groups.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 _OPTIONS: Final = {
-    "__globPaths__": "false",  # names are names, whatever characters they hold
+    "__globPaths__": "false",  # names may contain wildcards
     "recursiveFileLookup": "true",  # no partition columns from the names of folders
     "mergeSchema": "false",
-    "ignoreMissingFiles": "false",  # a file that is gone is an error, whatever the session says
+    "ignoreMissingFiles": "false",  # a missing file is an error, whatever the session is set to
     "ignoreCorruptFiles": "false",
-    "datetimeRebaseMode": "CORRECTED",  # nobody writes Paimon files in the Julian calendar
+    "datetimeRebaseMode": "CORRECTED",  # Paimon files never use the Julian calendar
     "int96RebaseMode": "CORRECTED",
 }
 _LISTING: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
@@ -43,7 +43,7 @@ _listing_lock = threading.Lock()
 
 
 def read_files(spark: SparkSession, reader: Reader, entries: pa.Table) -> DataFrame:
-    """The rows of files that stand alone, with the columns and rows that the reader was made for."""
+    """Returns the rows of files that need no merge, with the reader's columns and condition."""
     columns = needed_columns(reader)
     paths = np.array(data_file_paths(reader.store, reader.schema, entries), object)
     _check_present(reader.store.storage, paths.tolist())
@@ -51,7 +51,7 @@ def read_files(spark: SparkSession, reader: Reader, entries: pa.Table) -> DataFr
     for layout in layouts(reader, columns, np.unique(entries["schema_id"].to_numpy()).tolist()):
         files = paths[np.isin(entries["schema_id"].to_numpy(), layout.schema_ids)].tolist()
         stored = [column for column in layout.stored if column is not None]
-        if not stored:  # something must be read to know how many rows there are
+        if not stored:  # one column is read to count the rows
             stored = [reader.store.schemas.get(layout.schema_ids[0]).fields[0]]
         frame = _load(spark, [_uri(path) for path in files], stored)
         now = [
@@ -73,7 +73,7 @@ def read_files(spark: SparkSession, reader: Reader, entries: pa.Table) -> DataFr
 
 @dataclass(slots=True)
 class Layout:
-    """Schemas whose files can be read in one scan: where they have a column, they name and type it alike."""
+    """Schemas whose files can be read in one scan: they name and type the columns alike, or lack them."""
 
     stored: list[Field | None]
     schema_ids: list[int] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Layout:
                 if mine.name != theirs.name or all_nullable(mine.type) != all_nullable(theirs.type):
                     return False
             elif mine is not None and mine.name.lower() in names:
-                return False  # they have another column of that name
+                return False  # the name is that of another column there
             elif theirs is not None and theirs.name.lower() in self.names:
                 return False
         return True
@@ -98,7 +98,7 @@ class Layout:
 
 
 def layouts(reader: Reader, columns: Sequence[Field], schema_ids: Sequence[int]) -> list[Layout]:
-    """The schemas of files, grouped by how they store the columns; a column that a file lacks is null in its rows."""
+    """Groups the schemas of files by how they store the columns. A column that a file lacks is null."""
     found: list[Layout] = []
     for number in schema_ids:
         schema = reader.store.schemas.get(number)
@@ -116,7 +116,7 @@ def layouts(reader: Reader, columns: Sequence[Field], schema_ids: Sequence[int])
 
 
 def _check_present(storage: Storage, paths: Sequence[str]) -> None:
-    """Spark takes a file of the list that is gone for one without rows."""
+    """Raises NotFoundError for a missing file; Spark would treat it as a file without rows."""
     gone = next((path for path in paths if not storage.exists(path)), None)
     if gone is not None:
         raise NotFoundError(
@@ -125,7 +125,7 @@ def _check_present(storage: Storage, paths: Sequence[str]) -> None:
 
 
 def _uri(path: str) -> str:
-    """A local path with its scheme: a cluster's default file system may be another one."""
+    """Returns a path with its scheme: the default file system of a cluster may not be the local one."""
     return f"file://{path}" if path.startswith("/") else path
 
 
@@ -133,7 +133,7 @@ def _load(spark: SparkSession, paths: Sequence[str], stored: Sequence[Field]) ->
     reader = spark.read.options(**_OPTIONS).schema(spark_schema(stored))
     if not hasattr(spark, "_jsparkSession"):  # Spark Connect
         return reader.parquet(*paths)
-    with _listing_lock:  # beyond this number of files Spark would start a task for each, only to look at it
+    with _listing_lock:  # for more files than this, Spark would start a task to list each of them
         before = spark.conf.get(_LISTING)
         spark.conf.set(_LISTING, str(2**31 - 1))
         try:
@@ -143,7 +143,7 @@ def _load(spark: SparkSession, paths: Sequence[str], stored: Sequence[Field]) ->
 
 
 def _load_classic(spark: SparkSession, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
-    """The paths in one call: Py4J makes a round trip for every element of a list."""
+    """Passes all paths in one call: Py4J makes a round trip for each element of a list."""
     from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame  # noqa: PLC0415 - Spark is optional
 
     jvm = spark.sparkContext._jvm  # noqa: SLF001 - no public way

@@ -1,8 +1,8 @@
-"""Reads on Spark: parts of a scan in, one DataFrame out.
+"""Returns a scan as a Spark DataFrame.
 
-Files that stand alone go to Spark's own Parquet reader. What has to be merged, has deleted rows, or is of a type that Spark
-does not read runs our kernels in ``mapInArrow``, with only the columns and rows that the scan asked for. The files are those
-that planning left; no data file is opened before the DataFrame is used.
+Spark's own Parquet reader reads the files that :mod:`lakebed.spark.read.native_files` finds suitable. Lakebed's readers
+read the others in ``mapInArrow``, with only the columns and rows of the scan. No data file is opened before the DataFrame is
+used.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _UNKNOWN_PARALLELISM: Final = 8
 def to_spark(
     spark: SparkSession, parts: Sequence[Part], *, merge_budget: int = TASK_MERGE_BUDGET, limit: int | None = None
 ) -> DataFrame:
-    """The rows of a scan as a DataFrame. ``merge_budget`` is the size of files on disk that a task merges at once.
+    """Returns the rows of a scan as a DataFrame. ``merge_budget`` is the size of files on disk that a task merges at once.
 
-    With ``limit`` files may be left out if the others hold that many rows: the frame has all rows or at least so many.
+    With ``limit`` the frame has at least that many rows, or all rows; files beyond that may be skipped.
     """
     planned = [planned_on(spark, part) for part in parts]
     frames = [
@@ -49,7 +49,7 @@ def to_spark(
 
 
 def planned_on(spark: SparkSession, part: Part) -> Part:
-    """The same part, whose manifests Spark reads if they are many; one that is planned already stays as it is."""
+    """Returns the part with manifests that Spark reads if they are many; a part that is already planned is returned unchanged."""
     if part.planned.is_made or part.read_manifests is not None:
         return part
     return replace(part, read_manifests=ManifestJob(spark))
@@ -74,35 +74,35 @@ def _frames(
 
 
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks run at once; Spark Connect does not tell."""
+    """Returns the number of tasks that run at once; a constant with Spark Connect, which does not tell it."""
     if hasattr(spark, "_jsparkSession"):
         return int(spark.sparkContext.defaultParallelism)
     return _UNKNOWN_PARALLELISM
 
 
 def _read_splits(spark: SparkSession, reader: Reader, splits: Sequence[Split]) -> DataFrame:
-    # The splits travel inside of the function, a few bytes for each: a DataFrame of them would have to be shuffled to get
-    # exactly one into each task.
+    # The function carries the splits, each a few bytes. A DataFrame of splits would need a shuffle to get exactly one into
+    # each task.
     numbers = spark.range(0, len(splits), 1, len(splits))
     return map_in_arrow(numbers, partial(_run_splits, reader, tuple(splits)), spark_schema(reader.columns))
 
 
 def _run_splits(reader: Reader, splits: Sequence[Split], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a task: the rows of the splits whose numbers come in."""
+    """Runs in a task: takes numbers of splits, yields their rows."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
             yield from read_split(reader, splits[number])
 
 
 def for_task(reader: Reader, merge_budget: int) -> Reader:
-    """The reader as it travels to tasks: without what only planning needs."""
+    """Returns the reader for tasks, without what only planning needs."""
     if isinstance(reader, KeyedReader):
         return replace(reader, deleted=DeletedRows(), budget=merge_budget)
     return replace(reader, deleted=DeletedRows())
 
 
 def read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
-    """The rows of one split in the form that Spark takes."""
+    """Yields the rows of one split in the types that Spark takes."""
     schema = spark_arrow_schema(reader.arrow_schema)
     for batch in replace(reader, deleted=split.deleted).batches(split.table()):
         yield from spark_batches(batch, schema)

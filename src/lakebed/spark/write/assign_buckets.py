@@ -1,9 +1,9 @@
-"""Dynamic buckets on Spark: tasks that give rows their buckets, and what the owner of a bucket does about its index.
+"""Dynamic buckets on Spark: assigner tasks choose the bucket of each row, owner tasks write the rows and the bucket's index.
 
-Rows go to assigners first, by the hashes of their partition and key, so that all rows of a key meet in one task. An assigner
-loads its share of the indexes of the partitions that come to it, as they are in one snapshot that the driver chose, and gives
-every row its bucket. Then rows go on to the owners of their buckets, which write them, and the index of a bucket anew if it
-got keys that it did not know.
+Rows are sent to assigners by the hashes of their partition and key, so one task gets all rows of a key. An assigner loads
+its share of the indexes of its partitions, from a snapshot that the driver chose, and assigns a bucket to each row. Then
+the rows are sent to the owners of their buckets. An owner writes the rows, and rewrites the index of a bucket that got new
+keys.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _NOT_FITTING: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class ByAssigner:
-    """The first way of rows: to the assigner of their key."""
+    """Sends rows to the assigner of their key."""
 
     schema: TableSchema
     spread: Spread
 
     def __call__(self, rows: pa.Table, count: int) -> Places:
-        """Which of so many places each row goes to; 0 if the writer is going to refuse the rows."""
+        """Returns the place of each row, below ``count``; 0 for rows that the writer will refuse."""
         keys = fitting_keys(rows, self.schema, self.schema.trimmed_primary_key)
         if keys is None:
             return np.zeros(len(rows), np.int32)
@@ -61,12 +61,12 @@ class ByAssigner:
 
 @dataclass(frozen=True, slots=True)
 class ByGivenBucket:
-    """The second way of rows: to the owner of the bucket that they were given."""
+    """Sends rows to the owner of the bucket that they were assigned."""
 
     schema: TableSchema
 
     def __call__(self, rows: pa.Table, count: int) -> Places:
-        """Which of so many places each row goes to; 0 if the writer is going to refuse the rows."""
+        """Returns the place of each row, below ``count``; 0 for rows that the writer will refuse."""
         keys = fitting_keys(rows, self.schema, self.schema.trimmed_primary_key)
         if keys is None:
             return np.zeros(len(rows), np.int32)
@@ -79,7 +79,7 @@ def _channels(keys: pa.Table, schema: TableSchema, spread: Spread) -> Places:
 
 @dataclass(frozen=True, slots=True)
 class Assigning:
-    """What assigners do: blocks of rows in, tables with a column :data:`BUCKET` out."""
+    """The work of an assigner: takes blocks of rows, yields tables with the column :data:`BUCKET`."""
 
     store: TableStore
     schema: TableSchema
@@ -119,7 +119,7 @@ class Assigning:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The work of an assigner in a local session: blocks in, blocks for the owners of buckets out."""
+    """The work of an assigner in a local session: takes blocks, leaves blocks for the owners of buckets."""
 
     assigning: Assigning
     leaver: Leaver
@@ -129,7 +129,7 @@ class Assigned:
 
 
 def loader(store: TableStore, snapshot: Snapshot | None) -> LoadPartition:
-    """Loads partitions as they are in a snapshot; ``None``: as if there were nothing."""
+    """Loads the indexes of partitions from a snapshot; ``None`` means that there are none."""
     indexes = indexes_of(store, snapshot)
     by_size = TableOptions(store.schema().options).dynamic_bucket_target_size is not None
 
@@ -152,7 +152,7 @@ class BucketOwner:
     _hashes: dict[tuple[bytes, int], list[Places]] = field(default_factory=dict)
 
     def take(self, rows: pa.Table) -> None:
-        """Rows that were written, with the column :data:`BUCKET`."""
+        """Takes rows that were written, with the column :data:`BUCKET`."""
         keys = fitting_keys(rows, self.schema, self.schema.trimmed_primary_key)
         if keys is None or not len(rows):
             return
@@ -164,7 +164,7 @@ class BucketOwner:
             self._hashes.setdefault(place, []).append(np.unique(group.rows["hash"].to_numpy()))
 
     def write(self, layout: FileLayout) -> tuple[IndexEntry, ...]:
-        """The entries of the index files that had to be written anew."""
+        """Writes the indexes that changed; returns the entries of their files."""
         indexes = indexes_of(self.store, self.snapshot)
         updates = [
             BucketIndexUpdate(

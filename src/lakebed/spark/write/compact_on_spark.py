@@ -1,7 +1,7 @@
-"""Compaction on Spark: the driver plans, tasks get the names of files, one commit.
+"""Compaction on Spark: the driver plans and commits, tasks read and write the files.
 
-A task compacts one bucket, or several small ones. Rows never pass through Spark: the task reads the files itself, which is
-two to three times faster than sending rows.
+A task compacts one bucket, or several small ones. The driver sends only names of files. Tasks read the files themselves,
+which is two to three times faster than sending rows.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TASK_BYTES: Final = 64 * 1024 * 1024
-"""Small buckets share a task up to so many bytes of files."""
+"""Small buckets share a task up to this number of bytes of files."""
 
 MERGE_BUDGET: Final = 256 * 1024 * 1024
-"""Merges inside of a task are done in pieces of this size (of files on disk), whatever the size of the bucket."""
+"""A task merges a bucket in pieces of this size (of files on disk)."""
 
 _TASK_BUCKETS: Final = 32
 
@@ -43,7 +43,7 @@ _TASK_BUCKETS: Final = 32
 def compact_buckets(
     spark: SparkSession, compactor: Compactor, works: Sequence[BucketWork], report: Report | None
 ) -> Compacted:
-    """Compact buckets in tasks; if that fails, nothing is left of what they wrote."""
+    """Compacts buckets in tasks; if that fails, the files that were written are deleted."""
     if not works:
         return Compacted([], lambda: None)
     store, schema = compactor.layout.store, compactor.layout.schema
@@ -71,7 +71,7 @@ def compact_buckets(
 
 
 def packed(works: Sequence[BucketWork], size: int) -> list[list[BucketWork]]:
-    """Works to be done by one task each: large ones first and alone, small ones together."""
+    """Divides the works among tasks: first the large ones, one per task, then small ones together."""
     packs: list[list[BucketWork]] = []
     held = size
     for work in sorted(works, key=_bytes, reverse=True):
@@ -93,7 +93,7 @@ def _index_of(work: BucketWork, index: Sequence[IndexEntry]) -> tuple[IndexEntry
 
 
 def _names(results: Sequence[BucketResult]) -> Iterator[str]:
-    """The files that a compaction wrote, and others that it names."""
+    """The names of the files that a compaction wrote or refers to."""
     for result in results:
         yield from result.entries["file_name"].to_pylist()
         yield from result.changelog["file_name"].to_pylist()
@@ -102,7 +102,7 @@ def _names(results: Sequence[BucketResult]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _CompactTask:
-    """The kernel: numbers of packs in, what became of their buckets out."""
+    """The kernel: takes numbers of packs, returns the results of their buckets."""
 
     store: TableStore
     schema: TableSchema
@@ -131,7 +131,7 @@ class _CompactTask:
 def rewrite_packs(
     spark: SparkSession, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None
 ) -> Rewritten:
-    """Rewrite packs of files of an append table, a pack to a task; if that fails, nothing is left of what they wrote."""
+    """Rewrites packs of files of an append table, one pack per task; if that fails, the files that were written are deleted."""
     if not packs:
         return Rewritten([], lambda: None)
     store, schema = compactor.layout.store, compactor.layout.schema
@@ -165,7 +165,7 @@ def marked(deleted: DeletedRows, pack: pa.Table) -> DeletedRows:
 
 @dataclass(frozen=True, slots=True)
 class _RewriteTask:
-    """The kernel: numbers of packs in, the entries of their new files out."""
+    """The kernel: takes numbers of packs, returns the entries of their new files."""
 
     store: TableStore
     schema: TableSchema

@@ -1,16 +1,16 @@
-"""The exchange of a write: all rows of a partition and bucket to one task, as blocks of Arrow rather than as rows.
+"""The exchange of a write: sends all rows of a partition and bucket to one task, as blocks of Arrow instead of single rows.
 
-Tasks that read the frame find out where each row belongs and collect the rows of each place into blocks. That costs a fraction
-of shuffling rows: Spark turns every row into Arrow once, and neither sorts nor copies them one by one. A block tells the order
-of its rows within the frame, which decides which of two rows of a key is the newer one.
+Tasks that read the frame compute the place of each row (the task that will write it) and collect the rows of a place in
+blocks. This is much cheaper than a shuffle of rows: Spark converts each row to Arrow once, and does not sort or copy single
+rows. A block records the position of its rows in the frame, which decides which of two rows with the same key is newer.
 
-How blocks get to their owners depends on where tasks run. On a cluster Spark shuffles them (:func:`to_owners`); places are then
-told apart by a number that Spark's own hash sends to the wanted shuffle partition, because so adaptive execution joins those
-that turn out small. Where all tasks run on the driver's machine, blocks wait in files there (:class:`Leaver`) and tasks
-are told which to take (:func:`run_over`); the files are gone when the job is.
+On a cluster, Spark shuffles the blocks (:func:`to_owners`). A place is then identified by a number that Spark's hash maps
+to the wanted shuffle partition, so that adaptive execution can join small partitions. If all tasks run on the machine of
+the driver, blocks are left in local files (:class:`Leaver`), and each task is told which blocks to read
+(:func:`run_over`). The files are deleted with the job.
 
-Where a value does not fit its column, any place will do: the task that gets the row refuses it. A wrong place would cost a file,
-never a row, as writers look at the bucket again.
+Rows with a value that does not fit its column may be sent to any place: the task that gets them raises the error. A wrong
+place never loses a row, since writers compute the bucket again; it only costs an additional file.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 
 Places: TypeAlias = npt.NDArray[np.int32]
 Place: TypeAlias = "Callable[[pa.Table, int], Places]"
-"""Tells which of so many places each row goes to."""
+"""Returns the place of each row, given the rows and the number of places."""
 Work: TypeAlias = "Callable[[Iterator[Block]], Iterable[pa.Table]]"
 
 BLOCK_BYTES: Final = 64 * 1024
-"""Rows of a block, at most."""
+"""The maximal number of bytes of a block."""
 HANDED_BLOCKS: Final = 1024
-"""Where Spark shuffles blocks, it hands over so many at a time, which all have to be in memory."""
+"""The number of shuffled blocks that Spark passes to a task at once; all of them have to fit into memory."""
 ORDER: Final = "__lakebed_order"
 
 WINDOW_BYTES: Final = 32 * 1024 * 1024
@@ -65,7 +65,7 @@ _TASK_BITS: Final = 33
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows of one place; ``first`` is the number of the first of them within the frame."""
+    """Rows of one place; ``first`` is the position of the first one in the frame."""
 
     place: int
     first: int
@@ -73,9 +73,9 @@ class Block:
 
 
 def joined(blocks: Iterable[Block], limit: int) -> Iterator[pa.Table]:
-    """The rows of blocks, in tables of about so many bytes, with a column :data:`ORDER` if they had none yet.
+    """Yields the rows of blocks in tables of about ``limit`` bytes, with a column :data:`ORDER`.
 
-    Within a table, rows of a place lie together, in their order.
+    The rows of a place are adjacent in a table, in their order.
     """
     held: list[Block] = []
     size = 0
@@ -104,22 +104,22 @@ def _in_order(blocks: Sequence[Block]) -> pa.Table:
 def to_owners(
     frame: DataFrame, place: Place, partitions: int, work: Work | None = None, *, budget: int | None = None
 ) -> DataFrame:
-    """Blocks of the frame's rows, those of a place in one task; ``partitions`` is how many Spark makes.
+    """Returns a frame of blocks with the rows of a frame, shuffled so that one task gets all blocks of a place.
 
-    With ``work`` the frame is one of blocks already, and tables made of them go through it first. What either side holds
-    at a time is in proportion to a ``budget`` in bytes.
+    ``partitions`` is the number of shuffle partitions. With ``work`` the frame already consists of blocks, and their rows
+    pass through ``work`` first. Memory on both sides is proportional to ``budget``, in bytes.
     """
     kernel = _Sender(place, tuple(_numbers_of(partitions)), work, budget)
     return map_in_arrow(frame, kernel, SENT).repartition("place")
 
 
 def sender(place: Place, partitions: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The kernel that makes blocks (columns :data:`SENT`) of rows, for a shuffle by place into so many partitions."""
+    """Returns the kernel that makes blocks (columns :data:`SENT`) of rows, for a shuffle by place."""
     return _Sender(place, tuple(_numbers_of(partitions)), None, None)
 
 
 def received(batches: Iterable[pa.RecordBatch]) -> Iterator[Block]:
-    """What came of :func:`to_owners`, in a task."""
+    """Runs in a task: yields the blocks of a frame that :func:`to_owners` made."""
     for batch in batches:
         for place, first, columns, rows in zip(*batch.columns, strict=True):
             block = pa.ipc.read_record_batch(rows.as_buffer(), _read_schema(columns.as_py()))
@@ -133,7 +133,7 @@ def _read_schema(columns: bytes) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class _Sender:
-    """The kernel of the sending side: rows in, blocks out. ``numbers`` are the places."""
+    """The kernel of the sending side: takes rows, yields blocks. ``numbers`` are the places."""
 
     place: Place
     numbers: tuple[int, ...]
@@ -159,7 +159,7 @@ class _Sender:
 
 @lru_cache(maxsize=8)
 def _numbers_of(partitions: int) -> list[int]:
-    """For each shuffle partition, a number that Spark's hash sends there."""
+    """Returns for each shuffle partition a number that Spark's hash maps to it."""
     numbers: dict[int, int] = {}
     candidate = 0
     while len(numbers) < partitions:
@@ -173,7 +173,7 @@ def _numbers_of(partitions: int) -> list[int]:
 
 @contextlib.contextmanager
 def local_folder(spark: SparkSession) -> Iterator[str | None]:
-    """A new folder for blocks, if all tasks of the session run on this machine; it is removed in the end."""
+    """Makes a folder for blocks if all tasks of the session run on this machine; deletes it at the end."""
     if not hasattr(spark, "_jsparkSession") or not re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master):
         yield None
         return
@@ -184,7 +184,7 @@ def local_folder(spark: SparkSession) -> Iterator[str | None]:
 
 @dataclass(frozen=True, slots=True)
 class LeftBlocks:
-    """What one task left in a file, one block after the other."""
+    """The blocks that one task left in a file."""
 
     file: str
     columns: bytes
@@ -194,7 +194,7 @@ class LeftBlocks:
     sizes: npt.NDArray[np.int64]
 
     def at(self, mask: npt.NDArray[np.bool_]) -> LeftBlocks:
-        """Only some of the blocks."""
+        """Returns some of the blocks."""
         parts = (values[mask] for values in (self.places, self.firsts, self.starts, self.sizes))
         return LeftBlocks(self.file, self.columns, *parts)  # type: ignore[arg-type]
 
@@ -209,7 +209,7 @@ class LeftBlocks:
 
 @dataclass(frozen=True, slots=True)
 class Leaver:
-    """The kernel that leaves the rows of a frame as blocks in files."""
+    """The kernel that writes the rows of a frame as blocks into a local file."""
 
     place: Place
     places: int
@@ -219,7 +219,7 @@ class Leaver:
         return self.leave(_windows(batches, WINDOW_BYTES))
 
     def leave(self, windows: Iterable[tuple[pa.Table, int]]) -> LeftBlocks | None:
-        """Leave tables, each with the number of its first row."""
+        """Writes the rows of tables; each table comes with the position of its first row."""
         file = f"{self.folder}/{uuid.uuid4()}"
         made: list[_Blocks] = []
         with pa.OSFile(file, "wb") as sink:
@@ -235,7 +235,7 @@ class Leaver:
 
 @dataclass(frozen=True, slots=True)
 class OverPacks:
-    """The kernel over packs of blocks: numbers of packs in, what becomes of the blocks of each of them out."""
+    """The kernel over packs of blocks: takes numbers of packs, returns the result of each."""
 
     packs: list[list[LeftBlocks]]
     work: Callable[[Iterator[Block]], Any]
@@ -246,7 +246,7 @@ class OverPacks:
 
 
 def run_over(spark: SparkSession, left: Sequence[LeftBlocks], work: Callable[[Iterator[Block]], Any]) -> Outcome:
-    """Run work over blocks, all blocks of a place together: in tasks, or here where there is little of it."""
+    """Runs work over blocks, with all blocks of a place together: in tasks, or in this process if there is little to do."""
     parallelism = int(spark.sparkContext.defaultParallelism)
     packs = packed(left, parallelism)
     kernel = OverPacks(packs, work)
@@ -259,7 +259,7 @@ def run_over(spark: SparkSession, left: Sequence[LeftBlocks], work: Callable[[It
 
 
 def packed(left: Sequence[LeftBlocks], tasks: int) -> list[list[LeftBlocks]]:
-    """The blocks of each task: places stay whole, and small ones are joined as far as that leaves work for so many tasks."""
+    """Divides blocks among tasks. A place is never divided; small places are joined as long as all tasks have work."""
     if not left:
         return []
     places = np.concatenate([blocks.places for blocks in left])
@@ -275,7 +275,7 @@ def packed(left: Sequence[LeftBlocks], tasks: int) -> list[list[LeftBlocks]]:
 
 
 def _owners(sizes: Sequence[float], most: float) -> list[int]:
-    """Neighbours together until they are so much."""
+    """Groups neighbours up to a size."""
     owners: list[int] = []
     held = 0.0
     for size in sizes:
@@ -290,7 +290,7 @@ def _owners(sizes: Sequence[float], most: float) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """Blocks that were written one after the other, and where each ends."""
+    """Blocks that were written one after the other, with the position where each ends."""
 
     places: list[int]
     firsts: list[int]
@@ -299,7 +299,7 @@ class _Blocks:
 
 
 def _numbered(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, int]]:
-    """Tables with the number of their first row; they come from one task of many."""
+    """Yields tables with the position of their first row; the positions of different tasks do not overlap."""
     from pyspark import TaskContext  # noqa: PLC0415 - only in a worker
 
     context = TaskContext.get()
@@ -310,7 +310,7 @@ def _numbered(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, int]]:
 
 
 def _windows(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[tuple[pa.Table, int]]:
-    """Batches together, so that the blocks made of them are not too small, and the number of their first row."""
+    """Joins batches, so that their blocks do not get too small; yields them with the position of the first row."""
     return _numbered(_large(batches, most))
 
 
@@ -346,7 +346,7 @@ def _blocks(window: pa.Table, first: int, places: Places, sink: pa.NativeFile, m
 
 
 def fitting_keys(rows: pa.Table, schema: TableSchema, keys: Sequence[str]) -> pa.Table | None:
-    """The partition columns and some keys as the table has them; ``None`` if the writer is going to refuse the rows."""
+    """Returns the partition columns and some key columns in the table's types; ``None`` if the writer will refuse the rows."""
     names = list(dict.fromkeys([*schema.partition_keys, *keys]))
     given = {name: rows[name] for name in rows.column_names if name in names}
     try:
@@ -356,7 +356,7 @@ def fitting_keys(rows: pa.Table, schema: TableSchema, keys: Sequence[str]) -> pa
 
 
 def partition_hashes(rows: pa.Table, schema: TableSchema) -> Places:
-    """The hash of each row's partition, which for a table without partitions is that of an empty row."""
+    """Returns the hash of each row's partition; without partitions, that of an empty row."""
     fields = schema.partition_fields
     if not fields:
         return np.full(len(rows), hash_bytes(encode_row((), ())[4:]), np.int32)
@@ -365,12 +365,12 @@ def partition_hashes(rows: pa.Table, schema: TableSchema) -> Places:
 
 @dataclass(frozen=True, slots=True)
 class ByBucket:
-    """Rows of a table with a fixed number of buckets."""
+    """Sends rows of a table with a fixed number of buckets to the owner of their bucket."""
 
     schema: TableSchema
 
     def __call__(self, rows: pa.Table, count: int) -> Places:
-        """Which of so many places each row goes to; 0 if the writer is going to refuse the rows."""
+        """Returns the place of each row, below ``count``; 0 for rows that the writer will refuse."""
         options, keys = TableOptions(self.schema.options), self.schema.select(self.schema.bucket_keys)
         fitting = fitting_keys(rows, self.schema, self.schema.bucket_keys)
         if fitting is None:
@@ -384,6 +384,6 @@ class ByBucket:
 
 
 def place_of(bucket: Places, partition: Places, count: int) -> Places:
-    """The place of a bucket of a partition, by the partition's hash."""
-    place: Places = np.mod(bucket + partition, np.int32(count))  # the sum wraps around, which is as good
+    """Returns the place of a bucket, given the hash of its partition."""
+    place: Places = np.mod(bucket + partition, np.int32(count))  # an overflow of the sum does no harm
     return place

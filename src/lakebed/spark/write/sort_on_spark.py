@@ -1,9 +1,9 @@
 """Sorted compaction of append tables on Spark.
 
-A partition that makes about one file is sorted by one task, which reads the files itself. A larger one is cut into ranges of its
-order, by a sample that the driver takes: tasks read files and send rows to the owner of their range as blocks of Arrow (see
-:mod:`lakebed.spark.write.exchange`), and owners sort what they get and write it. Rows never become rows of Spark, whose types
-are fewer than a table's.
+One task reads, sorts and writes a partition that fits into about one file. A larger partition is divided into ranges of the
+sort order, by a sample that the driver takes. Tasks read files and send the rows to the owners of their ranges as blocks of
+Arrow (see :mod:`lakebed.spark.write.exchange`); owners sort and write them. Rows are never converted to rows of Spark, which
+has fewer types than a table.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SENDER_BYTES: Final = 128 * 1024 * 1024
-"""Files that one task reads, to send their rows on."""
+"""The number of bytes of files that one task reads and sends to the owners."""
 _RANGE_SHARE: Final = 0.8
-"""A range is to be less than a file of the target size, or a small second file would be left over."""
+"""The size of a range as a share of the target file size: a larger range would leave a small second file."""
 
 
 def sort_packs(
     spark: SparkSession, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None
 ) -> Rewritten:
-    """Rewrite packs of files, the rows of each sorted; if that fails, nothing is left of what was written."""
+    """Rewrites packs of files, each sorted; if that fails, the files that were written are deleted."""
     ranges = [_ranges(compactor, pack) for pack in packs]
     small = [pack for pack, count in zip(packs, ranges, strict=True) if count == 1]
     large = [(pack, count) for pack, count in zip(packs, ranges, strict=True) if count > 1]
@@ -104,7 +104,7 @@ def _sorted_by_range(spark: SparkSession, compactor: AppendCompactor, pack: pa.T
 
 
 def _units(pack: pa.Table) -> list[pa.Table]:
-    """Neighbouring files together, as many as one task reads."""
+    """Groups neighbouring files, one group per task."""
     before = np.cumsum(pack["file_size"].to_numpy()) - pack["file_size"].to_numpy()
     starts = np.flatnonzero(np.diff(before // _SENDER_BYTES, prepend=-1)).tolist()
     return [pack.slice(start, stop - start) for start, stop in zip(starts, [*starts[1:], len(pack)], strict=True)]
@@ -112,7 +112,7 @@ def _units(pack: pa.Table) -> list[pa.Table]:
 
 @dataclass(frozen=True, slots=True)
 class _ByRange:
-    """Rows by the range of the order that they belong to."""
+    """Sends rows to the owner of their range of the sort order."""
 
     sorter: Sorter
     cuts: pa.Table
@@ -123,7 +123,7 @@ class _ByRange:
 
 @dataclass(frozen=True, slots=True)
 class _FromFiles:
-    """The kernel that reads files: numbers of units in, what ``then`` makes of their rows out."""
+    """The kernel that reads files: takes numbers of units, passes their rows to ``then``."""
 
     store: TableStore
     schema: TableSchema
@@ -142,7 +142,7 @@ class _FromFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Owner:
-    """The kernel that sorts and writes: blocks of neighbouring ranges in, the entries of new files out."""
+    """The kernel that sorts and writes: takes blocks of neighbouring ranges, returns the entries of new files."""
 
     store: TableStore
     schema: TableSchema

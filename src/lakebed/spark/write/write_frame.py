@@ -1,12 +1,14 @@
-"""Rows of a Spark DataFrame into a table: append, upsert, overwrite.
+"""Writes the rows of a Spark DataFrame as new files of a table, for append, upsert and overwrite.
 
-Columns are cast as Spark's INSERT does and checked on the driver (names, types), before a job runs. Then one shuffle
-(:mod:`lakebed.spark.write.exchange`) takes the rows of each partition and bucket to one task, which sorts and writes them, and the driver makes one commit of what
-the tasks report. Tables without buckets need no shuffle unless they are partitioned; what is too little for a file of its own
-comes back to the driver, which writes one file of it. The order of rows within the frame is kept where it matters: of rows with
-the same key the last one of the frame is the newest, as it is in process.
+The driver checks the names and types of the columns and casts them as Spark's INSERT does, before a job runs. Then one
+shuffle (:mod:`lakebed.spark.write.exchange`) sends the rows of each partition and bucket to one task, which sorts and writes
+them. The driver makes one commit of the files that the tasks report.
 
-Memory: a task holds ``write-buffer-size`` of rows; sorted rows beyond that go to the local disk and are merged from there.
+Tables without buckets need a shuffle only if they are partitioned. Tasks with too few rows for a file return them to the
+driver, which writes one file of them. Of rows with the same key, the last one in the frame is the newest, as it is in
+process.
+
+A task holds ``write-buffer-size`` of rows in memory. Sorted rows beyond that are spilled to the local disk and merged.
 """
 
 from __future__ import annotations
@@ -63,10 +65,10 @@ if TYPE_CHECKING:
 
 _LOCAL_BATCH: Final = 8192
 _SHUFFLED_BATCH: Final = HANDED_BLOCKS
-"""Rows that Spark hands to Python at a time; with a shuffle, blocks come by as many, which must fit into memory too."""
+"""Rows that Spark passes to Python at once. With a shuffle as many blocks come at once, so they are fewer."""
 _ADVISED_BYTES: Final = "spark.sql.adaptive.advisoryPartitionSizeInBytes"
 _SHUFFLED_PER_STORED: Final = 2
-"""How many times as large rows are on their way through a shuffle as in a file, at least."""
+"""Rows in a shuffle are at least this many times as large as in a file."""
 _TOO_LARGE: Final = frozenset(
     {
         "org.apache.arrow.vector.util.OversizedAllocationException",
@@ -77,11 +79,11 @@ _TOO_LARGE: Final = frozenset(
 """What Spark throws if the rows of one batch, with texts of megabytes, do not fit into memory."""
 
 SMALL_BYTES: Final = 1024 * 1024
-"""Rows of a task that are less than this come back to the driver, where buckets and partitions do not separate them."""
+"""A task with fewer bytes of rows returns them to the driver, if the table has neither buckets nor partitions."""
 
 
 def write_frame(plan: WritePlan, frame: DataFrame) -> NewFiles:
-    """Write the rows of a frame as new files; if that fails, nothing is left of them."""
+    """Writes the rows of a frame as new files; if that fails, the files are deleted."""
     frame = as_inserted(frame, plan.schema, f"table {plan.store.name}")
     check_columns(plan, frame.schema)
     files = JobFiles.new()
@@ -106,14 +108,14 @@ def write_frame(plan: WritePlan, frame: DataFrame) -> NewFiles:
 
 
 def _built_on(plan: WritePlan, task: _WriteTask, data: pa.Table) -> dict[bytes, PartitionIndex]:
-    """The indexes of the partitions that were written to, by which buckets were chosen."""
+    """Returns the indexes that the buckets were chosen by, of the partitions that were written to."""
     indexes = indexes_of(plan.store, task.indexed)
     none = PartitionIndex(0 if task.indexed is None else task.indexed.id)
     return {partition: indexes.get(partition, none) for partition in pc.unique(data["partition"]).to_pylist()}
 
 
 def check_columns(plan: WritePlan, columns: Any) -> None:
-    """Refuse what does not fit the table, by name and type, as writing an empty Arrow table of these columns would."""
+    """Raises an error if names or types do not fit the table: it writes an empty Arrow table with these columns."""
     known = {field.name: field for field in fields_from_spark(_without_void(columns))}
     arrow = [
         field_to_arrow(known[column.name]).with_nullable(True)
@@ -131,7 +133,7 @@ def check_columns(plan: WritePlan, columns: Any) -> None:
 
 
 def _without_void(columns: Any) -> Any:
-    """Columns that are nothing but null fit anywhere, and have no type of their own in a table."""
+    """Returns the columns without those of type void, which hold only nulls and fit any column."""
     return type(columns)([column for column in columns if column.dataType.typeName() != "void"])
 
 
@@ -154,7 +156,7 @@ def _run(frame: DataFrame, plan: WritePlan, task: _WriteTask) -> Outcome:
 
 
 def _jobs(frame: DataFrame, schema: TableSchema, task: _WriteTask, folder: str | None) -> Outcome:
-    """Write the rows of a frame in tasks; each of them gets all rows of the buckets that it writes to."""
+    """Writes the rows of a frame in tasks; a task gets all rows of the buckets that it writes to."""
     spark = frame.sparkSession
     places = _shuffle_partitions(spark)
     if task.is_dynamic:
@@ -168,7 +170,7 @@ def _jobs(frame: DataFrame, schema: TableSchema, task: _WriteTask, folder: str |
 
 
 def _jobs_with_assigners(frame: DataFrame, task: _WriteTask, places: int, folder: str | None) -> Outcome:
-    """The same for dynamic buckets: rows go to assigners first, and then to the owners of their buckets."""
+    """Writes to dynamic buckets: rows are sent to assigners first, then to the owners of their buckets."""
     spark, schema = frame.sparkSession, task.schema
     parallelism = int(spark.sparkContext.defaultParallelism) if folder is not None else places
     spread = Spread.of(TableOptions(schema.options), parallelism=parallelism)
@@ -182,21 +184,21 @@ def _jobs_with_assigners(frame: DataFrame, task: _WriteTask, places: int, folder
 
 
 def _job_without_buckets(frame: DataFrame, schema: TableSchema, task: _WriteTask) -> Outcome:
-    """The frame as it is, or rows of a partition together, where the table has partitions."""
+    """Writes the frame as it is, or with the rows of a partition together if the table is partitioned."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     keys = [F.col(quoted_name(name)) for name in schema.partition_keys if name in frame.columns]
     if not keys:
         return run_job(frame, task)
-    # Adaptive execution joins small partitions and splits large ones, which the rows of one table partition may be. What
-    # it takes for large is too little for a file; all cores are kept busy whatever this says.
+    # Adaptive execution joins small partitions and splits large ones. The size that it regards as large by default is too
+    # small for a file. It keeps all cores busy whatever the size is.
     target = TableOptions(schema.options).target_file_size(is_primary_key=False)
     with set_for_now(frame.sparkSession, {_ADVISED_BYTES: f"{_SHUFFLED_PER_STORED * target}b"}):
         return run_job(frame.hint("rebalance", *keys), task)
 
 
 def _shuffle_partitions(spark: SparkSession) -> int:
-    """Into how many partitions Spark shuffles where it is not told."""
+    """Returns the number of shuffle partitions that Spark uses by default."""
     adaptive = all(
         spark.conf.get(name, "true") == "true"
         for name in ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
@@ -207,7 +209,7 @@ def _shuffle_partitions(spark: SparkSession) -> int:
 
 
 def _gathered(task: _WriteTask, parts: Sequence[_Written]) -> list[pa.Table]:
-    """Files of the rows that were too few for files of their own."""
+    """Writes the rows that tasks returned; returns the entries of the files."""
     rows = [part.rows for part in parts if part.rows is not None]
     if not rows:
         return []
@@ -221,7 +223,7 @@ def _gathered(task: _WriteTask, parts: Sequence[_Written]) -> list[pa.Table]:
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What a task wrote, or rows that it leaves to the driver."""
+    """The files that a task wrote, or the rows that it returns to the driver."""
 
     data: pa.Table
     changelog: pa.Table
@@ -231,7 +233,7 @@ class _Written:
 
 @dataclass(frozen=True, slots=True)
 class _WriteTask:
-    """The kernel: rows of some buckets in, files out."""
+    """The kernel: takes rows of some buckets, writes files."""
 
     store: TableStore
     schema: TableSchema
@@ -242,7 +244,7 @@ class _WriteTask:
     budget: int
     leaves_small: bool
     indexed: Snapshot | None = None
-    """Where buckets are dynamic, the snapshot whose indexes count; ``None`` also where all that is there goes."""
+    """The snapshot whose indexes are used for dynamic buckets; ``None`` if all existing rows are replaced."""
 
     @property
     def is_dynamic(self) -> bool:
@@ -282,11 +284,11 @@ class _WriteTask:
         return self.write([pa.RecordBatchReader.from_batches(first.schema, batches)])
 
     def write_blocks(self, blocks: Iterable[Block]) -> _Written:
-        """Write the rows of blocks, which are all rows of their buckets."""
+        """Writes the rows of blocks, which are all rows of their buckets."""
         return self.write(joined(blocks, self.budget))
 
     def write(self, parts: Iterable[pa.Table | pa.RecordBatchReader]) -> _Written:
-        """Write rows: a stream of them, or tables with a column that tells their order."""
+        """Writes rows: a stream of them, or tables with a column :data:`ORDER`."""
         writer = self._writer()
         with abort_unless_committed(writer.abort):
             if isinstance(writer, KeyedWriter):
@@ -317,7 +319,7 @@ class _WriteTask:
 
 
 def _up_to(limit: int, batches: Iterator[pa.RecordBatch]) -> tuple[pa.Table | None, Iterator[pa.RecordBatch]]:
-    """All rows as a table if they are less than so many bytes, else all batches again."""
+    """Returns all rows as a table if they have fewer bytes than ``limit``, else all batches again."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
