@@ -1,4 +1,4 @@
-"""Sparks whose inside is not as we need it: one sentence, whatever is missing, and nothing is changed."""
+"""Versions of Spark whose internals differ from what is needed: one sentence says what is missing, and nothing is changed."""
 
 from __future__ import annotations
 

@@ -61,9 +61,9 @@ from lakebed.table_checks import check_keyed
 from lakebed.table_kinds import rules_of
 
 _TASK_BYTES: Final = 256 * 1024 * 1024
-"""What a task holds in memory before it spills or writes."""
+"""The bytes that a task holds in memory before it spills or writes."""
 _TASK_SEQUENCES: Final = 1 << 31
-"""Each task numbers the rows that it writes to a bucket from a start of its own, so that no two rows have one number."""
+"""The distance between the first sequence numbers of two tasks, so that no two rows get the same number."""
 
 
 def make_writer(options: Options, schema: StructType, *, overwrite: bool) -> DataSourceWriter:
@@ -79,14 +79,14 @@ def make_writer(options: Options, schema: StructType, *, overwrite: bool) -> Dat
 
 @dataclass
 class FilesWritten(WriterCommitMessage):  # type: ignore[misc]
-    """What one task wrote, as entries in Arrow's bytes."""
+    """The files that one task wrote: their entries, serialised by Arrow."""
 
     data: bytes
     changelog: bytes
 
 
 def check_frame(store: TableStore, frame: StructType, mode: WriteMode) -> None:
-    """Refuse before a row is written what no row could repair."""
+    """Raises an error if the table cannot be written, or the columns do not fit it."""
     schema = store.schema()
     where = f"table {store.name}"
     check_existing(schema.options, where=where, writing=True)
@@ -123,7 +123,7 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
                 "write the frame with lake.table(...).write(frame), or with SQL"
             )
         if mode.overwrite:
-            replacing(store, mode.partition, self._who)  # a partition that does not exist says so now
+            replacing(store, mode.partition, self._who)  # raises an error now if the partition does not exist
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
         """Runs in a task: writes files."""
@@ -153,7 +153,7 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
         return KeyedWriter(layout, self._next_sequences, changelog=keeps, threads=1, budget=_TASK_BYTES)
 
     def _next_sequences(self, partitions: pa.Array) -> dict[tuple[bytes, int], int]:
-        """First sequence numbers of this task, for every bucket of some partitions."""
+        """Returns the first sequence numbers of this task, for each bucket of some partitions."""
         context = TaskContext.get()
         own = _TASK_SEQUENCES * (0 if context is None else context.partitionId())
         total = TableOptions(self._store.schema().options).bucket
@@ -165,7 +165,7 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
         return starts
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Make everything that the tasks wrote visible at once."""
+        """Commits the files that the tasks wrote."""
         with plain_errors():
             self._commit(_joined(messages))
 
@@ -181,25 +181,25 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
             request = append(change, user=self._who.user, identifier=self._who.identifier)
         made = rules_of(self._store).write(lambda guard: commit(self._store, guard(request)))
         if made is not None and schema.primary_keys:
-            # Spark would take the write for failed and abort it, so nothing may be raised from here on.
+            # After an error Spark would abort the write, so none may be raised from here on.
             with contextlib.suppress(CommitOutcomeUnknownError):
                 compact_after_write(self._store, schema, files.data, changelog=not self._mode.overwrite)
 
     def finish(self, done: Snapshot) -> None:
-        """Do what follows a commit that was made before."""
+        """Runs what follows a commit, for a commit that an earlier attempt made."""
         finish_committed(self._store, done, changelog=not self._mode.overwrite)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove the files that the tasks wrote, unless the commit did become visible."""
+        """Deletes the files that the tasks wrote, unless they are committed."""
         try:
             if self.committed() is not None:
                 return
         except LakebedError:
-            return  # what cannot be told must not be deleted; orphan removal will find it
+            return  # unknown, so nothing is deleted; orphan removal finds files that are not committed
         self.remove(messages)
 
     def remove(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Remove the files that the tasks wrote."""
+        """Deletes the files that the tasks wrote."""
         schema = self._store.schema()
         files = _joined(messages)
         for entries in (files.data, files.changelog):
@@ -208,7 +208,7 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
                     self._store.storage.delete(path)
 
     def committed(self) -> Snapshot | None:
-        """The snapshot that this write became, if it did."""
+        """Returns the snapshot of this write, ``None`` if it is not committed."""
         kind = CommitKind.OVERWRITE if self._mode.overwrite else CommitKind.APPEND
         after = self._after if self._who.identifier == BATCH_IDENTIFIER else 0
         return find_committed(self._store, self._who.user, self._who.identifier, kind, after=after)
@@ -224,7 +224,7 @@ def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa
 
 
 def _joined(messages: Sequence[WriterCommitMessage | None]) -> NewFiles:
-    """What all tasks wrote; a task that failed left no message."""
+    """Returns the files of all tasks; a task that failed has no message."""
     done = [message for message in messages if isinstance(message, FilesWritten)]
     data = [pa.ipc.open_stream(message.data).read_all() for message in done]
     changelog = [pa.ipc.open_stream(message.changelog).read_all() for message in done]

@@ -1,6 +1,6 @@
-"""What a stream reads on a Spark that cannot read one of ours: nothing, and a sentence that says why.
+"""The stream reader for versions of PySpark that cannot read Lakebed's streams: it raises an error that says so.
 
-It is told when Spark asks for the first position. Told when the reader is made, Spark would put an error of its own in its place.
+The error is raised when Spark asks for the first position. Spark would replace an error that is raised earlier.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from lakebed.spark.worker_errors import plain_errors
 
 
 class NoStreamReader(DataSourceStreamReader):  # type: ignore[misc]
-    """Refuses whatever it is asked."""
+    """Raises UnsupportedError in all methods."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Refused."""
+        """Raises UnsupportedError."""
         _refuse()
 
     def latestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Refused."""
+        """Raises UnsupportedError."""
         _refuse()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:  # noqa: ARG002 - Spark's names
-        """Refused."""
+        """Raises UnsupportedError."""
         _refuse()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:  # noqa: ARG002 - Spark's name
-        """Refused."""
+        """Raises UnsupportedError."""
         _refuse()
 
 

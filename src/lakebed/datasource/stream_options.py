@@ -1,4 +1,4 @@
-"""What the options of a stream name: a table, where to begin, how much to read at a time, how to write."""
+"""The options of streams of ``format("lakebed")``: where a stream starts, how much a batch reads, and how it is written."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _STORED_LIMITS = {
 
 
 def make_stream_reader(options: Options, schema: StructType) -> DataSourceStreamReader:
-    """A reader of the columns in ``schema``, which must be of the types that they are."""
+    """Returns a reader of the columns in ``schema``; it raises SchemaError if their types differ from the table's."""
     with plain_errors():
         try:
             from lakebed.datasource.stream_source import TableStreamReader  # noqa: PLC0415 - not in all versions of Spark
@@ -70,13 +70,13 @@ def _stream(given: dict[str, str], wanted: StructType) -> tuple[TableStream, Lim
     columns = wanted[1:] if kinds else wanted
     if updates and "where" in given:
         raise UnsupportedError(
-            "a stream of $binlog takes no condition, as rows before and after an update may satisfy it or not; filter the frame"
+            "a stream of $binlog takes no condition: it may be true before an update and false after it; filter the frame"
         )
     if kinds and TableOptions(schema.options).table_read_sequence_number:
-        raise UnsupportedError(f"a stream does not tell sequence numbers; leave option {SEQUENCES!r} out")
+        raise UnsupportedError(f"a stream has no sequence numbers; leave option {SEQUENCES!r} out")
     if kinds and (not wanted.names or wanted.names[0] != ROW_KIND.name):
         raise SchemaError(
-            f"column {ROW_KIND.name!r} comes first where rows tell their kinds; name it first in the schema"
+            f"column {ROW_KIND.name!r} must be the first column of a changelog; name it first in the schema"
         )
     fields = as_arrays(schema.fields) if updates else schema.fields
     check_columns(columns, {field.name: field for field in fields}, f"table {given['path']}")
@@ -90,18 +90,18 @@ def _stream(given: dict[str, str], wanted: StructType) -> tuple[TableStream, Lim
 
 
 def _check_todays(given: dict[str, str], columns: StructType, schema: TableSchema) -> None:
-    """Refuse the columns of the snapshot that a stream begins with, which Spark took for its own, if there are others now."""
+    """Raises SchemaError if Spark took the columns of the first snapshot and the current ones differ."""
     if chosen_columns(given) is not None or columns.names == list(schema.field_names):
         return
     if STREAM_STARTS & given.keys() and columns.names == [field.name for field in read_fields(given)]:
         raise SchemaError(
-            f"table {given['path']} had other columns at the snapshot that this stream begins with; name those to read: "
-            f'option("columns", "{", ".join(schema.field_names)}") reads all there are now'
+            f"table {given['path']} had other columns at the snapshot that this stream begins with; name the columns to read; "
+            f'option("columns", "{", ".join(schema.field_names)}") reads all current ones'
         )
 
 
 def _limits(given: dict[str, str], stored: TableOptions) -> Limits:
-    """The limits of a batch, of the query or else of the table."""
+    """Returns the limits of a batch: options of the query, else of the table."""
     found: dict[str, int] = {}
     for part, option in _STORED_LIMITS.items():
         limit = option.read(stored)
@@ -116,7 +116,7 @@ def _limits(given: dict[str, str], stored: TableOptions) -> Limits:
     for part, value in found.items():
         if value < 1:
             raise OptionError(
-                f"the most {'bytes' if part == 'size' else part} of a batch must be 1 or more, not {value}"
+                f"the maximal number of {'bytes' if part == 'size' else part} of a batch must be 1 or more, not {value}"
             )
     return Limits(**found)
 
@@ -129,7 +129,7 @@ def _new_columns_pass(given: dict[str, str]) -> bool:
 
 
 def make_stream_writer(options: Options, schema: StructType, *, overwrite: bool) -> DataSourceStreamWriter:
-    """A writer of batches with this schema."""
+    """Returns a writer of batches with this schema."""
     with plain_errors():
         from lakebed.datasource.stream_sink import TableStreamWriter  # noqa: PLC0415 - batches do not need it
 
@@ -140,6 +140,6 @@ def make_stream_writer(options: Options, schema: StructType, *, overwrite: bool)
                 raise OptionError(
                     f"option {name!r} is for batches; a stream appends, or replaces all rows; leave it out"
                 )
-        # Output mode "complete" gives all rows that there are to be, so nothing else stays, whatever its partition.
+        # In output mode "complete" a batch has all rows, so it replaces all partitions.
         mode = WriteMode(overwrite, None, dynamic=False if overwrite else None, row_kind=given.get("row_kind"))
         return TableStreamWriter(table._store, schema, mode)  # noqa: SLF001 - one product, two packages

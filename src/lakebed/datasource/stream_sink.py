@@ -1,12 +1,12 @@
-"""A table as the sink of a stream. Every batch is one commit, made once however often Spark runs the batch.
+"""A table as the sink of a stream, ``writeStream.format("lakebed")``: each batch is committed exactly once.
 
-The commit bears the id of the query as its user and the number of the batch as its identifier. A query keeps both in its
-checkpoint, so a batch that runs again after a crash finds its own snapshot, and what it wrote anew is removed. That holds as
+The commit records the id of the query as its user and the number of the batch as its identifier. The checkpoint of a query
+keeps both. A batch that runs again after a crash finds its snapshot, and deletes the files that it wrote again. This works as
 long as the snapshot of the last batch has not expired.
 
-This is ``format("lakebed")``: files are written right in the tasks of the query, without a shuffle, so every task writes to every
-bucket that it has rows of. Dynamic buckets are chosen by one writer, so there tasks only keep their rows, and the driver writes
-them (:mod:`lakebed.datasource.stream_staging`). :mod:`lakebed.datasource.foreach_batch` is the other way.
+The tasks of the query write files without a shuffle, so each task writes to every bucket that it has rows of. Dynamic
+buckets need one writer that knows all keys: there tasks stage their rows, and the driver writes them
+(:mod:`lakebed.datasource.stream_staging`). :mod:`lakebed.datasource.foreach_batch` is an alternative with a shuffle.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from lakebed.table_kinds import rules_of
 
 @dataclass
 class BatchWritten(WriterCommitMessage):  # type: ignore[misc]
-    """What one task wrote, and for which query."""
+    """The files or rows of one task, and the id of its query."""
 
     query_id: str
     part: FilesWritten | RowsStaged
@@ -50,7 +50,7 @@ class TableStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
         self._store = store
         self._frame = frame
         self._mode = mode
-        check_frame(store, frame, mode)  # refuses what cannot be written
+        check_frame(store, frame, mode)  # raises an error if the stream cannot be written
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> BatchWritten:
         """Runs in a task: writes files."""
@@ -64,11 +64,11 @@ class TableStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
                 )
             if has_dynamic_buckets(self._store.schema()):
                 return BatchWritten(query_id, stage_rows(self._store, iterator, self._mode.row_kind))
-        # One for each batch: rows are numbered from the latest snapshot on.
+        # A new writer for each batch: sequence numbers continue those of the latest snapshot.
         return BatchWritten(query_id, TableWriter(self._store, self._frame, self._mode).write(iterator))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Make a batch visible, unless it is."""
+        """Commits a batch, unless it is committed already."""
         with plain_errors():
             batch = _Batch.of(messages)
             if batch is None:
@@ -85,7 +85,7 @@ class TableStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
             rules_of(self._store).after_commit()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Remove what a batch wrote, unless it did become visible."""
+        """Deletes the files of a batch, unless it is committed."""
         batch = _Batch.of(messages)
         if batch is None:
             return
@@ -94,7 +94,7 @@ class TableStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
             self._writer(batch, batchId).abort(batch.files)
 
     def _commit_staged(self, batch: _Batch, who: Identity) -> None:
-        """Write the rows that the tasks kept, unless this batch is there, and remove them from where they were kept."""
+        """Writes the staged rows, unless the batch is committed already, and deletes the staged files."""
         store, mode = self._store, self._mode
         rules = rules_of(store)
 
@@ -121,7 +121,7 @@ class TableStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """What the tasks of a batch did: they wrote files, or kept rows."""
+    """The messages of the tasks of a batch: files, or staged rows."""
 
     query_id: str
     files: list[FilesWritten]
@@ -129,7 +129,7 @@ class _Batch:
 
     @staticmethod
     def of(messages: Sequence[WriterCommitMessage | None]) -> _Batch | None:
-        """``None`` if no task has written."""
+        """Returns ``None`` if no task has written."""
         done = [message for message in messages if isinstance(message, BatchWritten)]
         if not done:
             return None

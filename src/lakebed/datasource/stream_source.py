@@ -1,7 +1,7 @@
-"""A table as a source of a stream: Spark asks where it stands, gets positions as small JSON, and reads what lies between two.
+"""A table as the source of a stream, ``readStream.format("lakebed")``: Spark reads the files between two positions.
 
-Spark keeps one process for the questions of a query (where to begin, how far the next batch goes, which files that is), so what
-was listed of a large first snapshot is remembered there. Tasks get files with all that is needed to read them.
+Spark plans a query in one process: the first position, the end of the next batch, and its files. So the list of files of a
+large first snapshot is kept there. Tasks get the files and all that is needed to read them. Positions are small JSON objects.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from lakebed.streams.table_stream import TableStream
 
 _MOST_FILES: Final = 2**31 - 1
 _NOTE_SECONDS: Final = 60
-"""A stream without new rows still says so often that it is there, or its consumer might expire."""
+"""How often a stream without new rows records its position; otherwise its consumer might expire."""
 
 
 class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
     """Reads a table as a stream.
 
-    ``open_stream`` is called with Spark's first question, not before: what is raised while Spark makes its reader, it loses.
+    ``open_stream`` is called with the first position that Spark asks for: Spark loses errors that are raised earlier.
     """
 
     def __init__(self, open_stream: Callable[[], tuple[TableStream, Limits]]) -> None:
@@ -58,22 +58,22 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         return self._opened[1]
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where a query without a checkpoint begins."""
+        """Returns the first position of a query without a checkpoint."""
         with plain_errors():
             return self._stream.start().to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """Whether batches are limited. Spark knows one limit at a time; ours are all kept in :meth:`latestOffset`."""
+        """Returns whether batches are limited. Spark knows only one limit; :meth:`latestOffset` applies all of them."""
         with plain_errors():
             return ReadMaxFiles(self._limits.files or _MOST_FILES) if self._limits.any else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """From now on, what is committed later does not count."""
+        """Ends the stream at the latest snapshot."""
         with plain_errors():
             self._until = self._stream.latest_id()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """How far the next batch goes."""
+        """Returns the end of the next batch."""
         with plain_errors():
             limits = NO_LIMITS if isinstance(limit, ReadAllAvailable) else self._limits
             position = Position.from_json(start)
@@ -82,12 +82,12 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
             return self._stream.advance(position, limits, self._until).to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where the table is, for Spark's report on how far a query lags behind."""
+        """Returns the end of the table, for metrics of how far a query lags behind."""
         with plain_errors():
             return Position(self._stream.latest_id() + 1).to_json()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """The files between two positions, packed into tasks; in order, as later rows replace earlier ones."""
+        """Returns the files between two positions, packed into tasks, in order: later rows replace earlier ones."""
         with plain_errors():
             batches = self._stream.read(Position.from_json(start), Position.from_json(end))
             sizes = pa.chunked_array(
@@ -102,7 +102,7 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
             return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Runs in a task: the rows of some files."""
+        """Runs in a task: yields the rows of some files."""
         reader: StreamReader | BinlogReader
         split: Split
         reader, split = partition.value
@@ -112,7 +112,7 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
                 yield from spark_batches(batch, schema)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """A batch is done, for good; the stream's consumer need no longer keep what it read."""
+        """Records the end of a completed batch in the stream's consumer, so that older snapshots may expire."""
         with plain_errors():
             self._note(Position.from_json(end))
 

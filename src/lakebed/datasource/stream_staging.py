@@ -1,8 +1,8 @@
-"""Rows of one batch of a stream on their way from tasks to the driver, which alone knows the buckets of keys.
+"""Rows of a batch of a stream that tasks stage for the driver, which assigns dynamic buckets.
 
-A task puts its rows, made to fit the table, into a file of Arrow's beside the table's indexes. Its name says that it is temporary:
-no reader looks for it, and if everybody dies, removal of orphan files finds it. The driver reads the files one after another, a batch
-of rows at a time, and removes them whatever became of the commit: nothing refers to them.
+A task writes its rows, in the types of the table, to an Arrow file in the folder of the table's indexes. The file has the
+name of a temporary file: no reader opens it, and removal of orphan files deletes it after a crash. The driver reads the
+files in order, a batch of rows at a time, and deletes them whether the commit succeeds or not.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from lakebed.rows.conform import conform
 
 @dataclass
 class RowsStaged(WriterCommitMessage):  # type: ignore[misc]
-    """Where the rows of one task are; ``None`` if it had none."""
+    """The file with the rows of one task; ``None`` if it had none."""
 
     path: str | None
 
 
 def stage_rows(store: TableStore, batches: Iterator[pa.RecordBatch], row_kind: str | None) -> RowsStaged:
-    """Runs in a task: keep rows for the driver. ``row_kind`` names the column that says what each row is, if there is one."""
+    """Runs in a task: stages rows for the driver. ``row_kind`` names the column with the kind of each row, if there is one."""
     schema = store.schema()
     columns = _staged_schema(schema, row_kind)
     path = f"{store.paths.indexes}/.rows-{uuid.uuid4()}.tmp"
@@ -53,7 +53,7 @@ def stage_rows(store: TableStore, batches: Iterator[pa.RecordBatch], row_kind: s
 
 
 def staged_rows(store: TableStore, staged: Sequence[RowsStaged], row_kind: str | None) -> pa.RecordBatchReader:
-    """The rows of all tasks, in their order."""
+    """Returns the rows of all tasks, in order."""
     columns = _staged_schema(store.schema(), row_kind)
 
     def read() -> Iterator[pa.RecordBatch]:
@@ -71,7 +71,7 @@ def staged_rows(store: TableStore, staged: Sequence[RowsStaged], row_kind: str |
 
 
 def remove_staged(store: TableStore, staged: Sequence[RowsStaged]) -> None:
-    """Remove the rows that wait."""
+    """Deletes staged files."""
     for part in staged:
         if part.path is not None:
             with contextlib.suppress(LakebedError):
@@ -86,7 +86,7 @@ def _staged_schema(schema: TableSchema, row_kind: str | None) -> pa.Schema:
 
 
 def _fitting(rows: pa.Table, schema: TableSchema, columns: pa.Schema, name: str) -> pa.Table:
-    """Rows as the table has them; the column of their kinds, if the table has none such, comes last."""
+    """Returns the rows in the types of the table; a column of row kinds that the table does not have comes last."""
     beside = [column for column in columns.names if column not in schema.field_names]
     made = conform(rows.drop_columns(beside), schema.fields, where=f"table {name}")
     for column in beside:

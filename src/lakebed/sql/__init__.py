@@ -1,4 +1,4 @@
-"""Lakebed as a catalog of a Spark session: Spark parses, analyses and plans, and asks Python for tables.
+"""Lakebed as a catalog of a Spark session: Spark parses, analyses and plans statements, and asks Python for tables.
 
-``attach`` is the front door. Everything that Spark calls is a :class:`~lakebed.sql.jvm.proxy.Proxy`.
+``attach`` adds the catalog to a session. All objects that Spark calls are :class:`~lakebed.sql.jvm.proxy.Proxy` objects.
 """

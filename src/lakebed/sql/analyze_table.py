@@ -1,4 +1,4 @@
-"""``ANALYZE TABLE t COMPUTE STATISTICS [NOSCAN | FOR COLUMNS a, b | FOR ALL COLUMNS]``, as Spark parsed and resolved it."""
+"""Runs ``ANALYZE TABLE t COMPUTE STATISTICS [NOSCAN | FOR COLUMNS a, b | FOR ALL COLUMNS]``, given the plan of Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_analysis(plan: Any) -> bool:
 
 
 def analyze_table(jvm: Jvm, table: Table, plan: Any) -> None:
-    """Do what a plan says: an ``AnalyzeTable`` or an ``AnalyzeColumn``."""
+    """Runs a plan: an ``AnalyzeTable`` or an ``AnalyzeColumn``."""
     if plan.getClass().getSimpleName() == _COLUMNS:
         table.analyze(_columns(jvm, table, plan), spark=jvm.spark)
         return
@@ -32,7 +32,7 @@ def analyze_table(jvm: Jvm, table: Table, plan: Any) -> None:
 
 
 def _columns(jvm: Jvm, table: Table, plan: Any) -> Sequence[str] | str:
-    """The columns under the names that the table has for them: SQL does not mind their case, unless it is told to."""
+    """Returns the table's names of the columns; SQL ignores their case by default."""
     if plan.allColumns():
         return ALL_COLUMNS
     given = plan.columnNames().get()

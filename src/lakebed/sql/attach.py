@@ -1,9 +1,9 @@
-"""Puts a lake into a Spark session as a catalog. The one place that reaches into Spark's privates.
+"""Adds a lake to a Spark session as a catalog. Only this module changes private state of Spark.
 
-Two things are needed of a session: that its catalog manager keeps catalogs in a map of the name ``catalogs``, to which one
-can be added, and that its optimizer takes further rules. Both are tried before anything is changed; a Spark where they do not
-hold is told in one sentence. Besides, the session learns Paimon's table functions, and before Spark 4.3 its parser is wrapped. A session made of it (``newSession``) has
-to be attached again.
+It needs two things of a session: a catalog manager that keeps catalogs in a map named ``catalogs``, and an optimizer that
+takes further rules. Both are tested before anything is changed, and an error in one sentence is raised if a test fails.
+The module also registers Paimon's table functions, and wraps the parser before Spark 4.3
+(:mod:`lakebed.sql.options_in_names`). A session made with ``newSession`` has to be attached separately.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TAKEN: Final = ("spark_catalog", "system", "session", "builtin")
 
 
 def attach(spark: SparkSession, name: str, lake: Lake) -> Jvm:
-    """Make the tables of a lake known to a session as ``<name>.<database>.<table>``; again is fine."""
+    """Makes the tables of a lake known to a session as ``<name>.<database>.<table>``; may be called again."""
     if not hasattr(spark, "_jsparkSession"):
         raise UnsupportedError(
             "SQL over a lake needs a classic Spark session, and this one is Spark Connect; read and write tables with "
@@ -68,7 +68,7 @@ def attach(spark: SparkSession, name: str, lake: Lake) -> Jvm:
 
 
 def _check_version(version: str) -> None:
-    """Refuse a Spark whose catalogs lack what ours is made of; of one that is newer than we know, the probe tells."""
+    """Raises UnsupportedError for a Spark that is too old. Whether a newer one works is found out by :func:`_probed`."""
     if version_numbers(version) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise UnsupportedError(
@@ -78,7 +78,7 @@ def _check_version(version: str) -> None:
 
 
 def _probed(spark: SparkSession) -> tuple[Jvm, Any]:
-    """The JVM and the map of catalogs, of a Spark in which all that is needed is where we look for it."""
+    """Returns the JVM and the map of catalogs; raises LakebedError if the session lacks something that is needed."""
     try:
         jvm = Jvm(spark)
         manager = jvm.session_state.catalogManager()
@@ -92,7 +92,7 @@ def _probed(spark: SparkSession) -> tuple[Jvm, Any]:
         jvm.bridge.optimizerRule()
     except Exception as error:
         raise LakebedError(
-            f"Lakebed cannot be a catalog of Spark {spark.version}, whose inside is not as in Spark 4.1 to 4.3 "
+            f"Lakebed cannot be a catalog of Spark {spark.version}, whose internals differ from those of Spark 4.1 to 4.3 "
             f"({_first_line(error)}); use one of those, or read and write tables with lake.table(...)"
         ) from error
     return jvm, catalogs
@@ -105,7 +105,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _serve_callbacks(jvm: Jvm) -> None:
-    """Let the JVM call Python, and let Python throw exceptions of Java."""
+    """Lets the JVM call Python, and Python throw Java exceptions."""
     from pyspark.java_gateway import ensure_callback_server_started  # noqa: PLC0415 - Spark is optional
 
     ensure_callback_server_started(jvm.gateway)
@@ -115,7 +115,7 @@ def _serve_callbacks(jvm: Jvm) -> None:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a log record tells more than that an exception went from Python to Java, as it was meant to."""
+    """Whether to keep a log record: those about exceptions that are passed from Python to Java on purpose are dropped."""
     error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
     return not getattr(error, MEANT, False)
 

@@ -18,24 +18,24 @@ from lakebed.table.internals import partitions_of
 
 
 class Partitions:
-    """What partitions a table has; ``row`` is always a row of Spark with values of partition columns."""
+    """The partitions of a table; ``row`` is always a row of Spark with values of partition columns."""
 
     def __init__(self, jvm: Jvm, table: Table) -> None:
         self._jvm, self._table = jvm, table
 
     def matching(self, names: Sequence[str], row: Any) -> Any:
-        """The partitions that have the values of the row in the columns of these names, as rows of Spark."""
+        """Returns the partitions with the values of the row in these columns, as rows of Spark."""
         found = self._having(self._table.schema.select(names), row)
         texts = [to_internal(column) for column in found.columns]
         rows = json.dumps(list(zip(*texts, strict=True)))
         return self._jvm.bridge.rows(rows, self._jvm.struct(self._table.schema.partition_fields))
 
     def exists(self, row: Any) -> bool:
-        """Whether there is exactly this partition."""
+        """Whether this partition exists."""
         return len(self._having(self._table.schema.partition_fields, row)) > 0
 
     def drop(self, row: Any) -> bool:
-        """Whether there was such a partition; now there is none."""
+        """Drops a partition; returns whether it existed."""
         values = self._values(self._table.schema.partition_fields, row)
         return self._table.drop_partition({name: value.as_py() for name, value in values.items()}) is not None
 

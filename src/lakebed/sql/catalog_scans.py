@@ -1,8 +1,8 @@
-"""Reads that Spark plans: it asks for columns, conditions and a limit, and gets the plan of a DataFrame.
+"""Scans that Spark plans: Spark pushes columns, conditions and a limit down, and gets the plan of a DataFrame.
 
-A scan is pinned to its snapshot when Spark builds it. What conditions can be said in our terms are taken over whole (see
-:mod:`lakebed.sql.pushed_filters`), the others stay with Spark. Files that need no merge are read by Spark's own Parquet
-reader, which sees the rest of the query as if it had been asked directly.
+A scan is pinned to its snapshot when Spark builds it. Conditions that :mod:`lakebed.sql.pushed_filters` can convert are
+evaluated by the scan, Spark evaluates the others. The plan replaces the scan in the query, so Spark optimizes the read of
+files that need no merge like a read of Parquet files.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _READ: Final = "org.apache.spark.sql.connector.read."
 _SMALL_ROOTS: Final = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "DATE", "BIGINT", "FLOAT", "DOUBLE")
 
 MakeParts = Callable[[Sequence[str], pred.Node | None], Sequence[Part]]
-"""What is read for these columns and this condition, at the version that the table was opened at."""
+"""Returns the parts of a scan of these columns with this condition, at the version that the table was opened at."""
 MakeStream = Callable[[str], Any]
-"""What reads the table as a stream, with a folder for notes of its own."""
+"""Returns the stream of a table, given a checkpoint folder."""
 
 
 class _Scan(Proxy):
-    """What Spark holds of a read: the columns that it gives, its size, and (as a ``Supplier``) its DataFrame."""
+    """A scan for Spark: its columns, its size, and (as a ``Supplier``) its DataFrame."""
 
     def __init__(self, jvm: Jvm, fields: Sequence[Field], title: str) -> None:
         super().__init__(jvm)
@@ -83,7 +83,7 @@ class TableScan(
         "java.util.function.Supplier",
     ),
 ):
-    """A read of a table."""
+    """A scan of a table."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class TableScan(
         return self._make_stream(location)
 
     def get(self) -> Any:
-        """The plan's DataFrame."""
+        """Returns the Java object of the DataFrame."""
         return self._frame._jdf  # noqa: SLF001 - no public way
 
     @cached_property
@@ -127,16 +127,16 @@ class RowsScan(
         "java.util.function.Supplier",
     ),
 ):
-    """A read of rows that are made in this process: a system table."""
+    """A scan of rows that are computed in this process: those of a system table."""
 
     def __init__(self, jvm: Jvm, title: str, rows: pa.Table, names: Sequence[str]) -> None:
         fields = [field_from_arrow(column) for column in rows.schema]
         super().__init__(jvm, [field for name in names for field in fields if field.name == name], title)
-        self._read = self._fields or fields[:1]  # count(*) asks for no column
+        self._read = self._fields or fields[:1]  # count(*) needs no column
         self._rows = rows.select([field.name for field in self._read])
 
     def get(self) -> Any:
-        """The plan's DataFrame."""
+        """Returns the Java object of the DataFrame."""
         return self._frame._jdf  # noqa: SLF001 - no public way
 
     @cached_property
@@ -156,7 +156,7 @@ class RowsScan(
 
 
 class Size(Proxy, implements=(_READ + "Statistics",)):
-    """How much a scan reads at most."""
+    """The maximal number of bytes and rows of a scan."""
 
     def __init__(self, jvm: Jvm, size: int, rows: int) -> None:
         super().__init__(jvm)
@@ -180,7 +180,7 @@ class TableScanBuilder(
         _READ + "SupportsPushDownLimit",
     ),
 ):
-    """Takes what Spark pushes down, and builds the scan."""
+    """Takes the columns, conditions and limit that Spark pushes down, and builds the scan."""
 
     def __init__(
         self, jvm: Jvm, title: str, fields: Sequence[Field], make_parts: MakeParts, make_stream: MakeStream
@@ -217,11 +217,11 @@ class TableScanBuilder(
         return True
 
     def isPartiallyPushed(self) -> bool:  # noqa: N802 - Java's name
-        return True  # Spark takes that many rows of what the scan gives
+        return True  # the scan may return more rows; Spark applies the limit again
 
     def build(self) -> TableScan:
         node = pred.conjunction(self._nodes) if self._nodes else None
-        read = self._fields or [_smallest(self._all)]  # count(*) asks for no column
+        read = self._fields or [_smallest(self._all)]  # count(*) needs no column
         parts = self._make_parts([field.name for field in read], node)
         return TableScan(self._jvm, self._fields, self._title, parts, self._make_stream, self._limit)
 
@@ -230,7 +230,7 @@ class TableScanBuilder(
 
 
 def _smallest(fields: Sequence[Field]) -> Field:
-    """A column that costs little to read."""
+    """Returns a column that is cheap to read."""
     for root in _SMALL_ROOTS:
         for field in fields:
             if isinstance(field.type, Atomic) and field.type.root == root:
@@ -239,7 +239,7 @@ def _smallest(fields: Sequence[Field]) -> Field:
 
 
 class RowsScanBuilder(Proxy, implements=(_READ + "SupportsPushDownRequiredColumns",)):
-    """Takes the columns that Spark asks for, and builds the scan."""
+    """Takes the columns that Spark pushes down, and builds the scan."""
 
     def __init__(self, jvm: Jvm, title: str, rows: Callable[[], pa.Table]) -> None:
         super().__init__(jvm)

@@ -1,7 +1,7 @@
-"""Streams from and into tables that Spark finds through the catalog: those of the data source ``lakebed``.
+"""Streams of tables that a query names through the catalog: ``readStream.table(...)`` and ``writeStream.toTable(...)``.
 
-``readStream.table(...)`` and ``writeStream.toTable(...)`` ask the catalog's tables for what reads and writes micro-batches. That is
-Spark's own for data sources in Python; it is made here as ``format("lakebed")`` would make it, and handed over.
+Spark asks the catalog's table for a ``MicroBatchStream`` or a ``StreamingWrite``. Both are made by Spark's own classes for data
+sources in Python, with the data source ``lakebed``.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from lakebed.sql.jvm.jvm_values import Jvm, version_numbers
 _SOURCE: Final = "lakebed"
 _READABLE: Final = (4, 2)
 STREAM_ONLY: Final = frozenset({"read.stream.maxsnapshotspertrigger", "read.stream.newcolumns", "checkpointlocation"})
-"""Options of streams that are none of the table, in small letters."""
+"""Options of streams that are not options of the table, in lower case."""
 
 
 def micro_batch_stream(
     jvm: Jvm, store: TableStore, fields: Sequence[Field], options: Mapping[str, str], checkpoint: str
 ) -> Any:
-    """What reads a table as a stream: a ``MicroBatchStream``."""
+    """Returns the ``MicroBatchStream`` that reads a table."""
     if version_numbers(jvm.spark.version) < _READABLE:
         raise UnsupportedError("streams of Lakebed tables need PySpark 4.2 or newer; batch reads do not")
     given = _options(jvm, store, options)
@@ -35,7 +35,7 @@ def micro_batch_stream(
 
 
 def streaming_write(jvm: Jvm, store: TableStore, info: Any, options: Mapping[str, str], *, overwrite: bool) -> Any:
-    """What writes the batches of a stream: a ``StreamingWrite``."""
+    """Returns the ``StreamingWrite`` that writes the batches of a stream."""
     nothing = jvm.java.java.util.Optional.empty()
     own = jvm.connector.write.LogicalWriteInfoImpl(
         info.queryId(), info.schema(), _options(jvm, store, options), nothing, nothing
@@ -45,7 +45,7 @@ def streaming_write(jvm: Jvm, store: TableStore, info: Any, options: Mapping[str
 
 
 def _table(jvm: Jvm, schema: Any) -> Any:
-    """The data source's table; Spark's Python asks nothing of a table before it has a scan or a write."""
+    """Returns the table of the data source. Spark calls the data source only for a scan or a write of it."""
     sources = jvm.sql.execution.datasources.DataSource
     source = sources.lookupDataSourceV2(_SOURCE, jvm.session_state.conf())
     if source.isEmpty():

@@ -1,4 +1,4 @@
-"""Tables as Spark sees them: columns, partitions, properties, and the ways to read, write, delete and truncate."""
+"""Tables of the catalog: columns, partitions and properties, and how Spark reads, writes, deletes and truncates them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _READ_AND_WRITE: Final = (
     *("TRUNCATE", "OVERWRITE_BY_FILTER", "OVERWRITE_DYNAMIC", "AUTOMATIC_SCHEMA_EVOLUTION"),
 )
 SCAN_OPTIONS: Final = ("snapshot-id", "tag-name", "timestamp-millis", "timestamp", "version", "watermark")
-"""Options ``scan.*`` that ask for an earlier version of a table, and so for the columns that it had then."""
-_SPARKS_OWN_OPTIONS: Final = "__"  # notes of Spark to itself, such as the privileges that a write needs
+"""Options ``scan.*`` that select an earlier version of a table, which may have other columns."""
+_SPARKS_OWN_OPTIONS: Final = "__"  # options that Spark sets itself, such as the privileges of a write
 PRIMARY_KEY: Final = "primary-key"
 PROVIDER: Final = "paimon"
 
@@ -52,7 +52,7 @@ _TABLE: Final = (
 
 
 class _Table(Proxy):
-    """What all tables tell."""
+    """What tables and system tables have in common."""
 
     def __init__(self, jvm: Jvm, name: str, fields: Sequence[Field]) -> None:
         super().__init__(jvm)
@@ -62,10 +62,10 @@ class _Table(Proxy):
         return self._name
 
     def id(self) -> None:
-        """Spark would compare ids of a table that is loaded again; names are enough."""
+        """Returns none: tables are identified by name."""
 
     def version(self) -> None:
-        """The version is pinned when a scan is built, not when Spark loads the table."""
+        """Returns none: the version is pinned when a scan is built, not when Spark loads the table."""
 
     def schema(self) -> Any:
         return self._jvm.struct(self._fields)
@@ -90,7 +90,7 @@ class TableProxy(_Table, implements=_TABLE):
     def __init__(self, jvm: Jvm, name: str, table: Table, open_with: OpenTable, travel: Mapping[str, Any]) -> None:
         self._table, self._open_with, self._travel = table, open_with, travel
         asked = any(f"scan.{option}" in table.options for option in SCAN_OPTIONS)
-        # A table that asks for a version of its own may be so new that it has none, and must be there to be written.
+        # A table whose options select a version may have no snapshot yet. It must be possible to write it.
         travels = bool(travel) or (asked and table.latest_snapshot() is not None)
         super().__init__(jvm, name, table.scan(**travel).columns if travels else table.schema.fields)
         self._partitions = Partitions(jvm, table)
@@ -129,13 +129,13 @@ class TableProxy(_Table, implements=_TABLE):
         return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts, stream)
 
     def _check_columns(self, table: Table, columns: Sequence[str]) -> None:
-        """Until Spark 4.3 the options of a reader reach a table too late to say which columns it has."""
+        """Raises UnsupportedError if the version lacks a column: before Spark 4.3 the columns are taken before the options come."""
         known = {column.name for column in table.scan(**self._travel).columns}
         missing = [name for name in columns if name not in known]
         if missing:
             raise UnsupportedError(
-                f"table {self._name}: the version that the options ask for has no column {missing[0]!r}, which "
-                f"Spark {self._jvm.spark.version} takes over from the latest one; write VERSION AS OF instead, or name the columns"
+                f"table {self._name}: the version that the options ask for has no column {missing[0]!r}, but "
+                f"Spark {self._jvm.spark.version} uses the columns of the latest one; write VERSION AS OF instead, or name the columns"
             )
 
     def newWriteBuilder(self, info: Any) -> TableWriteBuilder:  # noqa: N802 - Java's name
@@ -150,7 +150,7 @@ class TableProxy(_Table, implements=_TABLE):
         return TableWriteBuilder(self._jvm, table, stream)
 
     def _opened_with(self, options: Any) -> Table:
-        """The table with the options of a statement."""
+        """Returns the table with the options of a statement."""
         own = _own_options(options)
         return self._open_with(own) if own else self._table
 
@@ -161,7 +161,7 @@ class TableProxy(_Table, implements=_TABLE):
         found = nodes(self._jvm.bridge.describe(predicates), self._fields)
         given = [node for node in found if node is not None]
         if len(given) < len(found):
-            raise DataError(f"table {self._name}: this condition is not one that rows are deleted by")
+            raise DataError(f"table {self._name}: rows cannot be deleted by this condition")
         node = pred.conjunction(given)
         if node == pred.TRUE:
             self._table.truncate()
@@ -169,7 +169,7 @@ class TableProxy(_Table, implements=_TABLE):
             self._table.delete(node)
 
     def apply(self, plan: Any) -> TableWrite:
-        """The write that does what an UPDATE, a MERGE, a DELETE or an ANALYZE says."""
+        """Returns the write that runs an UPDATE, a MERGE, a DELETE or an ANALYZE."""
         if self._travel:
             raise UnsupportedError(f"{self._name} is read at an earlier version, which cannot be changed")
         run = analyze_table if is_analysis(plan) else change_rows
@@ -219,13 +219,13 @@ class TableProxy(_Table, implements=_TABLE):
 
     def _no_partition_of_its_own(self) -> UnsupportedError:
         return UnsupportedError(
-            f"table {self._name}: a partition is there when it has rows, and has no name or properties of its own; "
-            "insert rows instead"
+            f"table {self._name}: partitions cannot be created, renamed or given properties; a partition exists if "
+            "it has rows, so insert rows instead"
         )
 
 
 class StagedTableProxy(TableProxy, implements=(*_TABLE, _CATALOG + "StagedTable")):
-    """A table that a query is about to fill: it is taken as it is then, or not at all."""
+    """A new table that a query fills; Spark calls one of ``commit`` and ``abort`` afterwards."""
 
     def __init__(
         self, jvm: Jvm, name: str, open_with: OpenTable, commit: Callable[[], None], abort: Callable[[], None]
@@ -241,7 +241,7 @@ class StagedTableProxy(TableProxy, implements=(*_TABLE, _CATALOG + "StagedTable"
 
 
 def _own_options(options: Any) -> dict[str, str]:
-    """The options of a statement that are for tables of ours."""
+    """Returns the options of a statement that are options of the table."""
     given = {str(key): str(value) for key, value in dict(options.asCaseSensitiveMap()).items()}
     return {
         key: value
@@ -251,7 +251,7 @@ def _own_options(options: Any) -> dict[str, str]:
 
 
 def _stream_options(options: Any) -> dict[str, str]:
-    """The options of a stream that are not the table's."""
+    """Returns the options of a stream that are not options of the table."""
     given = dict(options.asCaseSensitiveMap())
     return {str(key): str(value) for key, value in given.items() if key.lower() in STREAM_ONLY}
 
@@ -261,7 +261,7 @@ def _quoted(name: str) -> str:
 
 
 class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
-    """A read-only table about a table."""
+    """A system table, which can only be read."""
 
     def __init__(
         self,
@@ -292,10 +292,12 @@ class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
                 "instead, or name the branch in the table's name"
             )
         if given and self._open_with is not None:
-            self._open_with(given)  # those that change what is shown came when it was loaded; others may be wrong
+            self._open_with(
+                given
+            )  # opened only to check them: options that change the rows were passed when the table was loaded
         return RowsScanBuilder(self._jvm, f"lakebed {self._name}", self._taken)
 
     def _taken(self) -> pa.Table:
-        """The rows that were made to know the columns; for a later query made anew."""
+        """Returns the rows that were computed for the columns; a later query computes them again."""
         rows, self._rows = self._rows, None
         return self._table.scan(**self._travel).to_arrow() if rows is None else rows

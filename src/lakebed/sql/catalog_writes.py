@@ -1,4 +1,4 @@
-"""Rows that Spark hands over to be written: it has checked and cast them, our own job writes and commits them."""
+"""Writes through the catalog: Spark checks and casts the rows, a job of Lakebed writes and commits them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _WRITE: Final = "org.apache.spark.sql.connector.write."
 
 
 MakeStream = Callable[[WriteMode], Any]
-"""What writes the batches of a stream."""
+"""Returns what writes the batches of a stream."""
 
 
 def write_rows(jvm: Jvm, table: Table, mode: WriteMode, frame: DataFrame) -> None:
-    """Write the rows of a frame."""
+    """Writes the rows of a frame."""
     if merges_schema(table):
         frame = merged(jvm, table, frame)
     if not mode.overwrite:
@@ -43,7 +43,7 @@ class TableWriteBuilder(
         _WRITE + "SupportsDynamicOverwrite",
     ),
 ):
-    """Takes what is to be replaced, and builds the write."""
+    """Takes the rows to replace, and builds the write."""
 
     def __init__(self, jvm: Jvm, table: Table, make_stream: MakeStream) -> None:
         super().__init__(jvm)
@@ -55,7 +55,7 @@ class TableWriteBuilder(
         return self
 
     def canOverwrite(self, _predicates: Any) -> bool:  # noqa: N802 - Java's name
-        return True  # what cannot be is refused by overwrite(), which says why
+        return True  # overwrite() raises an error that gives the reason
 
     def overwrite(self, predicates: Any) -> TableWriteBuilder:
         partition = partition_of(self._nodes(predicates), self._table.schema)
@@ -86,7 +86,7 @@ class TableWriteBuilder(
 
 
 def partition_of(conditions: Sequence[pred.Node | None], schema: TableSchema) -> dict[str, Any] | None:
-    """The partition that conditions name: values by column, none for "everything"; ``None`` if they say something else."""
+    """Returns the partition that conditions describe, empty for all rows; ``None`` if they do not describe a partition."""
     found: dict[str, Any] = {}
     for node in conditions:
         for part in () if node is None else pred.conjuncts(node):
@@ -105,7 +105,7 @@ def partition_of(conditions: Sequence[pred.Node | None], schema: TableSchema) ->
 
 
 class TableWrite(Proxy, implements=(_WRITE + "V1Write",)):
-    """A write that Spark runs by handing us the query as a DataFrame."""
+    """A write that Spark runs by passing the query as a DataFrame."""
 
     def __init__(
         self, jvm: Jvm, name: str, run: Callable[[DataFrame], None], make_stream: Callable[[], Any] | None = None
@@ -124,12 +124,12 @@ class TableWrite(Proxy, implements=(_WRITE + "V1Write",)):
 
     def toBatch(self) -> Any:  # noqa: N802 - Java's name
         raise UnsupportedError(
-            f"table {self._name} is written by SQL and DataFrames as a whole, not by Spark's writers"
+            f"table {self._name} cannot be written by Spark's batch writer; Lakebed writes the rows of a whole query"
         )
 
     def toStreaming(self) -> Any:  # noqa: N802 - Java's name
         if self._make_stream is None:
-            raise UnsupportedError(f"{self!r}: an UPDATE, a MERGE, a DELETE or an ANALYZE is no stream")
+            raise UnsupportedError(f"{self!r}: an UPDATE, a MERGE, a DELETE or an ANALYZE cannot run as a stream")
         return self._make_stream()
 
     def supportedCustomMetrics(self) -> Any:  # noqa: N802 - Java's name

@@ -1,4 +1,4 @@
-"""What CREATE and ALTER say, in Spark's objects, as columns, keys, options and changes of ours."""
+"""Converts the CREATE TABLE and ALTER TABLE of Spark to Lakebed's columns, keys, options and schema changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lakebed.sql.jvm.jvm_values import Jvm
 
 _PROVIDERS: Final = ("paimon", "lakebed")
 _KEY_NAMES: Final = ("primary-key", "primary_key")
-# What Spark notes in the properties of its own accord; none of it is an option of a table.
+# Properties that Spark sets itself; none of them is an option of a table.
 _SPARKS_OWN: Final = frozenset(
     {"provider", "comment", "location", "owner", "external", "is_managed_location", "table_type", "collation"}
 )
@@ -30,7 +30,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "%": "
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a CREATE TABLE asks for."""
+    """The table that a CREATE TABLE describes."""
 
     columns: tuple[Field, ...]
     partition_by: tuple[str, ...]
@@ -40,16 +40,16 @@ class Definition:
 
 
 def definition(jvm: Jvm, columns: Any, transforms: Iterable[Any], properties: Mapping[str, str]) -> Definition:
-    """The table that Spark's columns, partition transforms and properties describe."""
+    """Returns the table that Spark's columns, partition transforms and properties describe."""
     provider = properties.get("provider")
     if provider is not None and provider.lower() not in _PROVIDERS:
         raise UnsupportedError(
             f"USING {provider}: tables of this catalog are Paimon tables; write USING paimon, or leave it out"
         )
     if properties.get("external") == "true":
-        raise UnsupportedError("EXTERNAL: a table lies in the folder of its database; leave EXTERNAL out")
+        raise UnsupportedError("EXTERNAL: a table is stored in the folder of its database; leave EXTERNAL out")
     if properties.get("location") is not None and properties.get("is_managed_location") != "true":
-        raise UnsupportedError("LOCATION: a table lies in the folder of its database; leave LOCATION out")
+        raise UnsupportedError("LOCATION: a table is stored in the folder of its database; leave LOCATION out")
     keys = [properties[name] for name in _KEY_NAMES if name in properties]
     if len(keys) > 1:
         raise OptionError("'primary-key' and 'primary_key' are the same option; give one of them")
@@ -71,7 +71,7 @@ def definition(jvm: Jvm, columns: Any, transforms: Iterable[Any], properties: Ma
 def _partition_column(transform: Any) -> str:
     if transform.name() != "identity":
         raise UnsupportedError(
-            f"{transform.toString()}: tables are partitioned by columns as they are; for buckets set "
+            f"{transform.toString()}: tables are partitioned by plain columns; for buckets set "
             "TBLPROPERTIES ('bucket' = 'n', 'bucket-key' = 'column')"
         )
     (name,) = _path(transform.references()[0])
@@ -79,7 +79,7 @@ def _partition_column(transform: Any) -> str:
 
 
 def struct_fields(struct: Any) -> tuple[Field, ...]:
-    """The columns of Spark's ``StructType`` in the JVM."""
+    """Returns the columns of a ``StructType`` in the JVM."""
     from pyspark.sql.types import StructType  # noqa: PLC0415 - Spark is optional
 
     raw = json.loads(struct.json())
@@ -94,7 +94,7 @@ def struct_fields(struct: Any) -> tuple[Field, ...]:
 
 
 def changes(jvm: Jvm, given: Sequence[Any], has_column: Callable[[tuple[str, ...]], bool]) -> list[change.Change]:
-    """Spark's changes of a table as ours."""
+    """Converts Spark's changes of a table to schema changes."""
     found: list[change.Change] = []
     if len(given) > 1 and {item.getClass().getSimpleName() for item in given} == _REPLACING:
         raise UnsupportedError(
@@ -174,7 +174,7 @@ def _position(position: Any) -> change.Position:
 
 
 def _literal(text: str, path: tuple[str, ...]) -> str | None:
-    r"""The value of a literal of Spark's SQL.
+    r"""Returns the value of a literal of Spark's SQL.
 
     >>> _literal(r"'it\'s'", ("a",)), _literal("'it''s'", ("a",)), _literal("DATE '2024-01-01'", ("a",))
     ("it's", "it's", '2024-01-01')

@@ -1,7 +1,7 @@
-"""Rows whose columns the table may not have yet (option ``write.merge-schema``): the table gets them, then the rows are made to fit.
+"""Option ``write.merge-schema``: adds the columns of new rows to the table before the rows are written.
 
-Spark leaves rows for such a table as they are. What it does with rows for any other table (casts that are safe or checked,
-defaults for columns that are left out, errors in its own words) is asked of it here, after the table has changed.
+Spark does not check or cast rows for such a table. This is done here, after the schema has changed, with the methods that
+Spark uses for other tables: they cast values, fill missing columns with defaults and raise Spark's errors.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ MERGE_SCHEMA: Final = TableOptions.write_merge_schema.name
 
 
 def merges_schema(table: Table) -> bool:
-    """Whether rows that are written to a table may bring columns."""
+    """Whether writes may add columns to the table."""
     return TableOptions(table.options).write_merge_schema
 
 
 def merged(jvm: Jvm, table: Table, frame: DataFrame) -> DataFrame:
-    """Give a table the columns of a frame; gives the frame with the columns of the table."""
+    """Adds the columns of a frame to a table; returns the frame with the columns of the table."""
     options = TableOptions(table.options)
     if options.write_merge_schema_explicit_cast:
         raise UnsupportedError(
-            f"table {table.name}: option 'write.merge-schema.explicit-cast' would narrow types, and values with them; "
+            f"table {table.name}: option 'write.merge-schema.explicit-cast' would narrow types and change values; "
             "unset it, and cast the rows in the query"
         )
     known = {field.name.lower() for field in table.schema.fields}

@@ -1,4 +1,4 @@
-"""Spark's identifiers as names of ours, and the options that a session sets for a table."""
+"""Names of databases and tables in Spark's identifiers, and the options that settings of a session hold for a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ANY: Final = "*"
 
 
 def database_of(jvm: Jvm, namespace: Any) -> str:
-    """The database that a namespace of one part names."""
+    """Returns the database of a namespace; a namespace of several parts does not exist."""
     parts = list(namespace)
     if len(parts) != 1:
         raise no_such_namespace(jvm, namespace)
@@ -23,32 +23,32 @@ def database_of(jvm: Jvm, namespace: Any) -> str:
 
 
 def no_such_namespace(jvm: Jvm, namespace: Any) -> JavaThrow:
-    """Spark's own error for a database that is not there."""
+    """Returns Spark's error for a missing database."""
     return JavaThrow(jvm.sql.catalyst.analysis.NoSuchNamespaceException(jvm.strings(list(namespace))))
 
 
 def no_such_table(jvm: Jvm, ident: Any) -> JavaThrow:
-    """Spark's own error for a table that is not there."""
+    """Returns Spark's error for a missing table."""
     return JavaThrow(jvm.sql.catalyst.analysis.NoSuchTableException(ident))
 
 
 def table_name(ident: Any) -> str | None:
-    """``database.table`` of an identifier, ``None`` if it is not of two parts."""
+    """Returns ``database.table`` of an identifier, ``None`` if it does not have two parts."""
     parts = list(ident.namespace())
     return f"{parts[0]}.{ident.name()}" if len(parts) == 1 else None
 
 
 def session_options(jvm: Jvm, catalog: str, name: str) -> dict[str, str]:
-    """The options that a session's settings hold for a table.
+    """Returns the options for a table in the settings of a session.
 
-    ``spark.paimon.<option>`` is for all tables, ``spark.paimon.<catalog>.<database>.<table>.<option>`` for one (or, with
-    ``*`` as a part, for some); the closer one wins.
+    ``spark.paimon.<option>`` is for all tables, ``spark.paimon.<catalog>.<database>.<table>.<option>`` for one table, or for
+    several with ``*`` as a part. The more specific setting wins.
     """
     return options_for(catalog, name, json.loads(jvm.bridge.settings(jvm.session_state.conf(), SETTINGS)))
 
 
 def options_for(catalog: str, name: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings (without their prefix) that are for a table. What is no option at all is given for every table.
+    """Returns the settings (without their prefix) for a table. Unknown names apply to all tables, which will refuse them.
 
     >>> options_for("lakebed", "db.t$snapshots", {"branch": "b", "lakebed.db.t.branch": "c", "other.db.t.bucket": "2"})
     {'branch': 'c'}

@@ -1,7 +1,7 @@
-"""Conditions that Spark pushes down, as conditions of ours that are true for exactly the same rows.
+"""Converts conditions that Spark pushes down to conditions of Lakebed that are true for exactly the same rows.
 
-What cannot be said so is ``None`` and stays with Spark: expressions, nested columns, values of another type than their
-column, CHAR columns (which Spark compares padded) and timestamps finer than Spark's.
+Conditions without an equivalent are ``None``, and Spark evaluates them: expressions, nested columns, values of another
+type than their column, CHAR columns (which Spark pads before it compares) and timestamps finer than Spark's.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _MICROS: Final = 6
 
 
-class _NoNode(Exception):  # noqa: N818 - not an error: it means "leave it to Spark"
-    """A condition that we have no node for."""
+class _NoNode(Exception):  # noqa: N818 - not an error: Spark evaluates it
+    """The condition has no equivalent node."""
 
 
 def nodes(described: str, fields: Sequence[Field]) -> list[pred.Node | None]:
-    """The conditions of ``Bridge.describe``, each as a node over the columns, or ``None``."""
+    """Returns the conditions that ``Values.java`` describes, each as a node over the columns, or ``None``."""
     by_name = {field.name: field for field in fields}
     found: list[pred.Node | None] = []
     for tree in json.loads(described):
@@ -75,7 +75,7 @@ def _like(name: str, column: str, text: Any) -> pred.Node:
 
 
 def _scalar(literal: Any, field: Field) -> pa.Scalar:
-    """A value of Spark as a value of the column's own type; nothing is rounded and nothing is cast."""
+    """Returns a value of Spark in the type of the column, without rounding or casting it."""
     kind = field.type
     if not isinstance(literal, dict) or literal.get("value") is None or not isinstance(kind, Atomic):
         raise _NoNode

@@ -1,7 +1,9 @@
-"""UPDATE, DELETE and MERGE: what Spark parsed and resolved, run as one DataFrame and one commit.
+"""Runs UPDATE, DELETE and MERGE, given the plan of Spark, as one DataFrame and one commit.
 
-Primary-key tables are written what changes: the new rows, and deletes; merge engines that would not show them are refused. Append tables are rewritten: the files that were read
-go, and all their rows come back, changed or not; whoever changed one of the files meanwhile wins, and the statement fails.
+Changes of primary-key tables are written as new rows and deletes. Merge engines that would not show them are refused.
+
+Append tables are rewritten: the commit replaces the files that were read by files with all their rows, changed or not. The
+statement fails if another commit has removed one of the files.
 """
 
 from __future__ import annotations
@@ -34,14 +36,14 @@ _MERGING_FIELDS: Final = (".sequence-group", ".aggregate-function", ".default-ag
 
 
 def change_rows(jvm: Jvm, table: Table, plan: Any) -> None:
-    """Do what a plan of Spark says: an ``UpdateTable``, a ``DeleteFromTable`` or a ``MergeIntoTable``."""
+    """Runs a plan of Spark: an ``UpdateTable``, a ``DeleteFromTable`` or a ``MergeIntoTable``."""
     check_row_changes(table)
     run = {"UpdateTable": _update, "DeleteFromTable": _delete, "MergeIntoTable": _merge}
     run[plan.getClass().getSimpleName()](_Target(jvm, table, plan.children().apply(0).relation()), plan)
 
 
 class _Target:
-    """The table that is changed: its rows as a frame to whose columns the expressions of the plan refer."""
+    """The table to change: its rows as a frame whose columns the expressions of the plan refer to."""
 
     def __init__(self, jvm: Jvm, table: Table, relation: Any) -> None:
         self.jvm, self.table, self.relation = jvm, table, relation
@@ -56,58 +58,58 @@ class _Target:
         return bool(self.schema.primary_keys)
 
     def column(self, expression: Any) -> Column:
-        """An expression of the plan as a column."""
+        """Returns an expression of the plan as a column."""
         from pyspark.sql.classic.column import Column as ClassicColumn  # noqa: PLC0415 - Spark is optional
 
         return ClassicColumn(self.jvm.sql.classic.ExpressionUtils.column(expression))
 
     def frame(self, plan: Any) -> DataFrame:
-        """A plan as a frame."""
+        """Returns a plan as a frame."""
         session = self.jvm.spark._jsparkSession  # noqa: SLF001 - no public way
         return self.jvm.frame(self.jvm.sql.classic.Dataset.ofRows(session, plan))
 
     def rows(self) -> DataFrame:
-        """The rows of the table, as Spark reads any table."""
+        """Returns the rows of the table, as Spark reads any table."""
         return self.frame(self.relation)
 
     def rows_of(self, scan: Scan) -> DataFrame:
-        """The rows of a scan, which stays with its snapshot."""
+        """Returns the rows of a scan, which is pinned to its snapshot."""
         given = scan.to_spark(self.jvm.spark)._jdf  # noqa: SLF001 - no public way
         return self.frame(self.jvm.bridge.columnsAs(given, self.relation.output()))
 
     def as_stored(self, values: Mapping[str, Column]) -> list[Column]:
-        """Columns of the table with these values."""
+        """Returns the columns of the table with these values."""
         return [values[field.name].cast(spark_type(field.type)).alias(field.name) for field in self.schema.fields]
 
     def write_changes(self, frame: DataFrame) -> None:
-        """Upsert and delete rows by the kind that stands with each."""
+        """Upserts and deletes rows by their kinds."""
         self.table.write(frame, row_kind=_KIND)
 
     def assigned(self, verb: str, assignments: Any) -> dict[str, Column]:
-        """The values of all columns after an ``Update`` or ``Insert``, as Spark checks, casts and fills them up."""
+        """Returns the values of all columns after an ``Update`` or ``Insert``, with Spark's checks, casts and defaults."""
         aligned = self.jvm.bridge.aligned(verb, self.relation.output(), assignments)
         each = [aligned.apply(i) for i in range(aligned.size())]
         return {assignment.key().name(): self.column(assignment.value()) for assignment in each}
 
     def check_updatable(self, verb: str) -> None:
-        """Refuse tables in which a row that is written over another is not what the reader then sees."""
+        """Raises UnsupportedError if the merge engine would not show a row as it is written."""
         engine = TableOptions(self.schema.options).merge_engine
         if not self.keyed or engine == "deduplicate":
             return
         if engine != "partial-update":
             raise UnsupportedError(
-                f"table {self.table.name}: {verb} sets columns to what it says, and 'merge-engine' = {engine} would merge "
-                "that with what is there; insert rows instead"
+                f"table {self.table.name}: {verb} replaces values, but 'merge-engine' = {engine} would merge them with "
+                "the existing ones; insert rows instead"
             )
         for option in self.schema.options:
             if option.startswith("fields.") and option.endswith(_MERGING_FIELDS):
                 raise UnsupportedError(
-                    f"table {self.table.name}: {verb} sets columns to what it says, and option {option!r} would merge that "
-                    "with what is there; insert rows instead"
+                    f"table {self.table.name}: {verb} replaces values, but option {option!r} would merge them with the "
+                    "existing ones; insert rows instead"
                 )
 
     def seen(self, verb: str, values: Mapping[str, Column]) -> dict[str, Column]:
-        """The values of an update, which fails where readers would not see one: partial-update takes no NULL for a value."""
+        """Returns the values of an update; the job fails if one is set to NULL and the merge engine partial-update ignores it."""
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
         if TableOptions(self.schema.options).merge_engine != "partial-update":
@@ -117,7 +119,7 @@ class _Target:
             old, new, kind = self.columns[field.name], values[field.name], spark_type(field.type)
             message = (
                 f"table {self.table.name}: {verb} would set {field.name!r} to NULL, which 'merge-engine' = partial-update "
-                "takes for no value at all; delete the row and insert it anew"
+                "ignores; delete the row and insert it again"
             )
             refused = F.raise_error(F.lit(message)).cast(kind)
             checked[field.name] = F.when(new.isNull() & old.isNotNull(), refused).otherwise(new.cast(kind))
@@ -185,7 +187,7 @@ def _none(frame: DataFrame) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Action:
-    """What becomes of a row if the condition holds and no earlier action took it."""
+    """An action of a MERGE; it applies to a row if the condition is true and no earlier action applies."""
 
     kind: str
     condition: Column
@@ -223,14 +225,14 @@ def _merge(target: _Target, plan: Any) -> None:
         _check_matches(target, target.rows(), source, on, actions, identity)
         target.write_changes(_changes(target, target.rows(), source, on, actions))
         return
-    if not actions.matched and not actions.of_target:  # nothing that is there changes
+    if not actions.matched and not actions.of_target:  # existing rows do not change
         target.table.write(_changes(target, target.rows(), source, on, actions).drop(_KIND))
         return
     _rewrite(target, source, on, actions)
 
 
 def _rewrite(target: _Target, source: DataFrame, on: Column, actions: _Actions) -> None:
-    """The rows of an append table after a MERGE in the place of those before."""
+    """Replaces the rows of an append table by those after a MERGE."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     scan = target.table.scan()
@@ -265,7 +267,7 @@ def _actions(target: _Target, clauses: Any) -> list[_Action]:
 
 
 def _unchanged_keys(target: _Target, values: Mapping[str, Column]) -> dict[str, Column]:
-    """Key columns, which may be set only to what they are."""
+    """Returns the key columns; the job fails if an update changes one."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     checked = {}
@@ -281,7 +283,7 @@ def _unchanged_keys(target: _Target, values: Mapping[str, Column]) -> dict[str, 
 def _changes(
     target: _Target, rows: DataFrame, source: DataFrame, on: Column, actions: _Actions, *, keep_others: bool = False
 ) -> DataFrame:
-    """The rows that the actions make of target and source, each with its kind; with those that no action touches or not."""
+    """Returns the rows after the actions, each with its kind; with ``keep_others`` also those that no action changes."""
     parts = []
     if actions.matched:
         parts.append(_joined(target, rows, source, on, actions, keep_others))
@@ -299,7 +301,7 @@ def _changes(
 def _joined(
     target: _Target, rows: DataFrame, source: DataFrame, on: Column, actions: _Actions, keep_others: bool
 ) -> DataFrame:
-    """One join for all clauses: every row of the target meets at most one of the source (see :func:`_check_matches`)."""
+    """Runs all clauses with one join: :func:`_check_matches` ensures that a target row matches one source row at most."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     all_target, all_source = keep_others or bool(actions.of_target), bool(actions.of_source)
@@ -328,7 +330,7 @@ def _acted(
     keep_others: bool,
     others: Column | None = None,
 ) -> DataFrame:
-    """The rows that the first fitting action of each row gives; ``others`` says which rows may stay as they are."""
+    """Returns the results of the first action that applies to each row; ``others`` selects rows that may stay unchanged."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     number: Any = F.when(F.lit(False), F.lit(-1))
@@ -357,7 +359,7 @@ def _acted(
 def _check_matches(
     target: _Target, rows: DataFrame, source: DataFrame, on: Column, actions: _Actions, identity: Sequence[Column]
 ) -> None:
-    """Fail, as Spark does, if several rows of the source would change one row of the target."""
+    """Raises the error of Spark if several rows of the source would change the same row of the target."""
     alone = len(actions.matched) == 1 and actions.matched[0].kind == _DELETE and not actions.matched[0].conditional
     if not actions.matched or alone:
         return

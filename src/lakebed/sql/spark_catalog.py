@@ -1,4 +1,4 @@
-"""The catalog that Spark asks: databases, tables and procedures by name.
+"""The catalog that Spark calls: databases, tables and procedures by name.
 
 It opens a table again each time Spark loads it, so it never returns a stale schema.
 """
@@ -35,7 +35,8 @@ from lakebed.table import Table
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _PROCEDURES: Final = _SYS
 _DEFAULT_DATABASE: Final = "default"
-# Options that say which columns a table has or takes, or which rows a system table shows: Spark gives them when it loads the table (since 4.3).
+# Options that decide which columns a table has or takes, or which rows a system table shows. Spark passes them when it
+# loads the table (since 4.3).
 _STATE_OPTIONS: Final = ("branch", MERGE_SCHEMA, *INCREMENTAL_OPTIONS, *(f"scan.{name}" for name in SCAN_OPTIONS))
 _CAPABILITIES: Final = ("SUPPORT_COLUMN_DEFAULT_VALUE",)
 
@@ -49,7 +50,7 @@ class Catalog(
         _CATALOG + "FunctionCatalog",
     ),
 ):
-    """A lake, as a catalog of Spark."""
+    """A lake as a catalog of Spark."""
 
     def __init__(self, jvm: Jvm, name: str, lake: Lake) -> None:
         super().__init__(jvm)
@@ -59,7 +60,7 @@ class Catalog(
         return self._catalog_name
 
     def initialize(self, _name: str, _options: Any) -> None:
-        """Spark calls this for catalogs that it makes itself."""
+        """Does nothing; Spark calls it for catalogs that it creates itself."""
 
     def defaultNamespace(self) -> Any:  # noqa: N802 - Java's name
         return self._jvm.strings([_DEFAULT_DATABASE])
@@ -97,13 +98,13 @@ class Catalog(
 
     def createNamespace(self, namespace: Any, properties: Any) -> None:  # noqa: N802 - Java's name
         if len(namespace) != 1:
-            raise UnsupportedError(
-                f"database {'.'.join(namespace)!r}: databases do not lie in others; give it one name"
-            )
+            raise UnsupportedError(f"database {'.'.join(namespace)!r}: databases cannot be nested; give it one name")
         name = database_of(self._jvm, namespace)
         given = {str(key): str(value) for key, value in dict(properties).items() if key != "owner"}
         if "location" in given:
-            raise UnsupportedError(f"database {name!r}: LOCATION: it lies in the warehouse; leave LOCATION out")
+            raise UnsupportedError(
+                f"database {name!r}: LOCATION: a database is stored in the warehouse; leave LOCATION out"
+            )
         try:
             self._lake.create_database(name, properties=given)
         except AlreadyExistsError:
@@ -168,7 +169,7 @@ class Catalog(
         try:
             table = opened({})
         except NotFoundError:
-            if self._has_base(name):  # then a branch or system table is not there
+            if self._has_base(name):  # the branch or system table is missing
                 raise
             if hidden:
                 raise JavaThrow(options_in_names.no_such_table(self._jvm, name)) from None
@@ -192,7 +193,7 @@ class Catalog(
         return opened
 
     def _has_base(self, name: str) -> bool:
-        """Whether there is the table that a name with or without branch and system table starts with."""
+        """Whether the table exists, without regard to the branch and the system table in the name."""
         try:
             self._open(name.partition("$")[0])
         except LakebedError:
@@ -214,7 +215,7 @@ class Catalog(
         return self._loaded(ident, {}, {})
 
     def _create(self, ident: Any, given: Sequence[Any], name: str | None) -> None:
-        """Make the table that Spark describes, under this name."""
+        """Creates the table that Spark describes, under this name."""
         if len(given) == 1:
             columns, transforms, properties = given[0].columns(), given[0].partitions(), given[0].properties()
         else:
@@ -232,25 +233,25 @@ class Catalog(
                 comment=wanted.comment,
             )
         except AlreadyExistsError:
-            if not self.tableExists(ident):  # something else is in the way
+            if not self.tableExists(ident):  # something else is in its folder
                 raise
             raise JavaThrow(self._jvm.sql.catalyst.analysis.TableAlreadyExistsException(ident)) from None
 
     def stageCreate(self, ident: Any, *given: Any) -> Any:  # noqa: N802 - Java's name
-        """A new table is there at once; it goes if the query that fills it fails."""
+        """Creates the table at once; it is dropped if the query that fills it fails."""
         self._create(ident, given, table_name(ident))
         return self._staged(ident, str(table_name(ident)), lambda: None)
 
     def stageReplace(self, ident: Any, *given: Any) -> Any:  # noqa: N802 - Java's name
-        """The new table is filled under a name of its own and takes the old one's place when it is complete.
+        """Creates the new table under a temporary name; it replaces the old one when it is filled.
 
-        So a query may read the table that it replaces, and one that fails leaves it as it was.
+        A query may therefore read the table that it replaces, and a query that fails leaves the old table unchanged.
         """
         name = str(table_name(ident))
         beside = f"{name}_replacing_{uuid.uuid4().hex[:8]}"
         try:
             self._create(ident, given, beside)
-        except LakebedError as error:  # which should tell of the name that the user gave
+        except LakebedError as error:  # the message should contain the name that the user wrote
             raise type(error)(str(error).replace(beside, name)) from None
         return self._staged(ident, beside, lambda: self._take_place(beside, name))
 
@@ -263,12 +264,12 @@ class Catalog(
         title = f"{self._catalog_name}.{table_name(ident)}"
         try:
             return StagedTableProxy(self._jvm, title, opened, commit, lambda: self._lake.drop_table(made))
-        except LakebedError:  # such as settings of the session that the new table cannot be opened with
+        except LakebedError:  # for example a setting of the session that the new table refuses
             self._lake.drop_table(made)
             raise
 
     def _take_place(self, made: str, name: str) -> None:
-        """Put the old table aside first: whatever is interrupted here, both are still somewhere."""
+        """Renames the old table first and drops it last: both tables survive an interruption."""
         aside = f"{name}_replaced_{uuid.uuid4().hex[:8]}"
         self._lake.rename_table(name, aside)
         self._lake.rename_table(made, name)
@@ -313,7 +314,7 @@ class Catalog(
         return self._opener(name, {})({})
 
     def invalidateTable(self, _ident: Any) -> None:  # noqa: N802 - Java's name
-        """Nothing is kept between two loads."""
+        """Does nothing: no table is cached."""
 
     def tableStateOptionKeys(self) -> Any:  # noqa: N802 - Java's name
         return self._jvm.set(_STATE_OPTIONS)
@@ -330,7 +331,7 @@ class Catalog(
         return self._jvm.array(self._jvm.connector.catalog.Identifier, [])
 
     def loadFunction(self, ident: Any) -> Any:  # noqa: N802 - Java's name
-        """There are none: Spark tells of an unknown function then, and of those with a similar name."""
+        """Raises the error on which Spark reports an unknown function with suggestions; the catalog has no functions."""
         raise JavaThrow(self._jvm.sql.catalyst.analysis.NoSuchFunctionException(ident))
 
     def functionExists(self, _ident: Any) -> bool:  # noqa: N802 - Java's name
@@ -350,7 +351,7 @@ class Catalog(
         return ProcedureProxy(self._jvm, ident.name(), self._opened, self._all_tables)
 
     def _opened(self, name: str, options: Mapping[str, str]) -> Table:
-        """The table that an argument names: with or without catalog, or in the current database."""
+        """Opens the table that an argument names: with or without catalog, or in the current database."""
         parts = [part.strip("`") for part in name.split(".")]
         if len(parts) == 3 and parts[0] == self._catalog_name:
             parts = parts[1:]
@@ -369,7 +370,7 @@ class Catalog(
 
 
 def _travel(more: Sequence[Any]) -> dict[str, Any]:
-    """The version that Spark asks for: a text, or microseconds; since Spark 4.3 inside of a context."""
+    """Returns the version of a time travel: a text, or microseconds; since Spark 4.3 inside of a context."""
     asked = more[0] if more else None
     if len(more) == 2:
         found = more[0].timeTravel()

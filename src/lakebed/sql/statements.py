@@ -1,4 +1,4 @@
-"""Runs a statement as if the lake were the session's current catalog, so that names of two parts are names of its tables."""
+"""Runs a statement with the lake as the current catalog of the session, so that ``database.table`` is a table of the lake."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _lock = threading.RLock()  # the current catalog belongs to the session, which t
 
 
 def run(jvm: Jvm, catalog: str, text: str, arguments: Any = None) -> DataFrame:
-    """The result of a statement. Errors of ours come as such, those of Spark as Spark tells them."""
+    """Returns the result of a statement. Raises Lakebed's errors as such, and Spark's errors as Spark does."""
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - Spark is optional
     from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is optional
 
@@ -33,12 +33,12 @@ def run(jvm: Jvm, catalog: str, text: str, arguments: Any = None) -> DataFrame:
             raise ours from None
         if isinstance(error, PySparkException):
             raise
-        # Spark threw what pyspark has no exception for, and would show as a trace of Java.
+        # PySpark has no class for this exception and would show a Java stack trace.
         raise LakebedError(f"Spark: {_innermost(error.java_exception)}") from error
 
 
 def _innermost(exception: Any) -> str:
-    """What the first cause of a Java exception says, in one line."""
+    """Returns the message of the innermost cause of a Java exception, in one line."""
     while exception.getCause() is not None:
         exception = exception.getCause()
     return " ".join(str(exception.getMessage() or exception.toString()).split())
@@ -46,7 +46,7 @@ def _innermost(exception: Any) -> str:
 
 @contextlib.contextmanager
 def _inside(jvm: Jvm, catalog: str, *, stays: bool) -> Iterator[None]:
-    """With a catalog as the current one; afterwards all is as before, unless the statement changes it (``stays``)."""
+    """Makes a catalog the current one, and restores the previous one unless the statement changes it (``stays``)."""
     with _lock:
         manager = jvm.session_state.catalogManager()
         before, namespace = manager.currentCatalog().name(), list(manager.currentNamespace())

@@ -1,4 +1,4 @@
-"""Tables about all tables of a lake, in the database ``sys``: made when they are read, and not there for ``SHOW TABLES``."""
+"""Tables about all tables of a lake, in the database ``sys``. They are computed on read; ``SHOW TABLES`` does not list them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ DATABASE: Final = "sys"
 
 @dataclass(frozen=True, slots=True)
 class GlobalTable:
-    """One of them; read like a system table of a table."""
+    """A table about all tables; it is read like a system table."""
 
     name: str
     rows: Callable[[], pa.Table]
 
     def scan(self, **travel: Any) -> GlobalTable:
         if travel:
-            raise UnsupportedError(f"{DATABASE}.{self.name} tells what is there now, and has no versions")
+            raise UnsupportedError(f"{DATABASE}.{self.name} shows the current state and has no versions")
         return self
 
     def to_arrow(self) -> pa.Table:
@@ -31,7 +31,7 @@ class GlobalTable:
 
 
 def global_table(lake: Lake, name: str) -> GlobalTable | None:
-    """The table of a name (with its database), ``None`` if there is none; a database that is called so itself goes first."""
+    """Returns the table ``sys.<name>``, ``None`` if there is none. A real database ``sys`` takes precedence."""
     database, _, table = name.partition(".")
     make = _GLOBAL_TABLES.get(table)
     if database != DATABASE or make is None or DATABASE in lake.databases():
@@ -40,7 +40,7 @@ def global_table(lake: Lake, name: str) -> GlobalTable | None:
 
 
 def _all_table_options(lake: Lake) -> pa.Table:
-    """The options that each table of the lake has set; tables that cannot be opened (any more) are left out."""
+    """Returns the options of all tables, without tables that cannot be opened."""
     found: list[tuple[str, ...]] = []
     for database in lake.databases():
         for table in lake.tables(database):

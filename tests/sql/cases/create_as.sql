@@ -72,13 +72,13 @@ CREATE TABLE m (id INT) USING lakebed;
 CREATE TABLE n (id INT) USING iceberg;
 --! USING iceberg: tables of this catalog are Paimon tables; write USING paimon,
 CREATE TABLE n (id INT) LOCATION '/tmp/x';
---! LOCATION: a table lies in the folder of its database; leave LOCATION out
+--! LOCATION: a table is stored in the folder of its database; leave LOCATION out
 CREATE EXTERNAL TABLE n (id INT);
---! EXTERNAL: a table lies in the folder of its database; leave EXTERNAL out
+--! EXTERNAL: a table is stored in the folder of its database; leave EXTERNAL out
 CREATE TABLE n (id INT) CLUSTERED BY (id) INTO 4 BUCKETS;
---! bucket(4, id): tables are partitioned by columns as they are; for buckets set
+--! bucket(4, id): tables are partitioned by plain columns; for buckets set
 CREATE TABLE n (id INT) CLUSTER BY (id);
---! cluster_by(id): tables are partitioned by columns as they are; for buckets
+--! cluster_by(id): tables are partitioned by plain columns; for buckets
 CREATE TABLE n (id INT PRIMARY KEY);
 --! does not support table constraint
 CREATE TABLE n (id INT, CHECK (id > 0));
@@ -92,7 +92,7 @@ CREATE TABLE n (id INT, ID INT);
 CREATE TABLE n (id INT) PARTITIONED BY (nope);
 --! Couldn't find column nope
 CREATE TABLE n (id INT) PARTITIONED BY (years(id));
---! years(id): tables are partitioned by columns as they are; for buckets set
+--! years(id): tables are partitioned by plain columns; for buckets set
 CREATE TABLE n (id INT, x INTERVAL DAY);
 --! column 'x': Spark type interval day has no Paimon counterpart that Lakebed
 CREATE TABLE n (id INT, x VARIANT);

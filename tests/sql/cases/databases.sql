@@ -12,13 +12,13 @@ ALTER DATABASE words UNSET DBPROPERTIES ('c');
 ALTER DATABASE words SET LOCATION '/tmp/x';
 --! database 'words': its location cannot be set
 CREATE DATABASE farther LOCATION '/tmp/x';
---! database 'farther': LOCATION: it lies in the warehouse; leave LOCATION out
+--! database 'farther': LOCATION: a database is stored in the warehouse; leave LOCATION out
 CREATE DATABASE `a.b`;
 --! 'a.b' cannot be a database name: it must not hold '.' or '$'
 CREATE DATABASE `a$b`;
 --! 'a$b' cannot be a database name: it must not hold '.' or '$'
 CREATE DATABASE words.inner;
---! database 'words.inner': databases do not lie in others; give it one name
+--! database 'words.inner': databases cannot be nested; give it one name
 ALTER DATABASE nope SET DBPROPERTIES ('a' = 'b');
 --! SCHEMA_NOT_FOUND
 DESCRIBE DATABASE nope;

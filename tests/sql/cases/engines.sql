@@ -9,7 +9,7 @@ SELECT * FROM p ORDER BY id;
 --> 1 | 3 | 10
 --> 2 | 2 | 2
 UPDATE p SET a = NULL WHERE id = 1;
---! UPDATE would set 'a' to NULL, which 'merge-engine' = partial-update takes for no value at all
+--! UPDATE would set 'a' to NULL, which 'merge-engine' = partial-update ignores; delete the row
 UPDATE p SET a = nullif(a, 3);
 --! would set 'a' to NULL
 DELETE FROM p WHERE id = 1;
@@ -54,11 +54,11 @@ SELECT id FROM a WHERE n = 11;
 SELECT id FROM a WHERE n = 10;
 --> nothing
 UPDATE a SET n = 0;
---! UPDATE sets columns to what it says, and 'merge-engine' = aggregation
+--! UPDATE replaces values, but 'merge-engine' = aggregation
 DELETE FROM a WHERE id = 1;
 --! cannot be deleted one by one: its 'merge-engine' is aggregation;
 MERGE INTO a USING (SELECT 1 AS id, 5L AS n, 6 AS m) s ON a.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
---! MERGE sets columns to what it says, and 'merge-engine' = aggregation
+--! MERGE replaces values, but 'merge-engine' = aggregation
 INSERT OVERWRITE a VALUES (9, 9, 9);
 SELECT * FROM a;
 --> 9 | 9 | 9
@@ -70,7 +70,7 @@ SELECT * FROM f ORDER BY id;
 --> 2 | b
 --> 3 | c
 UPDATE f SET v = 'x';
---! UPDATE sets columns to what it says, and 'merge-engine' = first-row
+--! UPDATE replaces values, but 'merge-engine' = first-row
 DELETE FROM f WHERE id = 1;
 --! cannot be deleted one by one: its 'merge-engine' is first-row.
 CREATE TABLE i (id INT NOT NULL, v STRING) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'ignore-delete' = 'true');

@@ -9,7 +9,7 @@ SELECT table_name, key, value FROM sys.all_table_options WHERE database_name = c
 SELECT count(*) FROM sys.catalog_options WHERE key = 'warehouse';
 --> 1
 SELECT * FROM sys.all_table_options VERSION AS OF 1;
---! sys.all_table_options tells what is there now, and has no versions
+--! sys.all_table_options shows the current state and has no versions
 SELECT * FROM sys.all_the_options;
 --! TABLE_OR_VIEW_NOT_FOUND
 DROP TABLE sys.catalog_options;

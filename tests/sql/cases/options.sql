@@ -96,7 +96,7 @@ SELECT id FROM paimon_incremental_query(CONCAT('', 't'), 1, 1 + 1);
 SELECT p.id FROM paimon_incremental_query('t', 1, 2) p JOIN u ON p.id = u.id;
 --> 2
 SELECT * FROM paimon_incremental_query('t');
---! paimon_incremental_query takes the name of a table and what to read of it
+--! paimon_incremental_query takes the name of a table and the interval to read
 SELECT * FROM paimon_incremental_query('t', 1, 2, 3);
 --! option 'incremental-between' must be of the form start,end, not '1,2,3'
 SELECT * FROM paimon_incremental_query('t', 1, 9);

@@ -25,7 +25,7 @@ CALL sys.compact('t', order_strategy => 'order');
 CALL sys.compact('t', order_strategy => 'up', order_by => 'v');
 --! must be one of none, order, zorder, hilbert, not 'up'
 CALL sys.compact('t', compact_strategy => 'minor', order_strategy => 'order', order_by => 'v');
---! sorting writes all rows anew
+--! sorting rewrites all rows
 CALL sys.compact('nope');
 --! unknown table 'nope'
 CALL sys.compat('t');

@@ -63,7 +63,7 @@ def read_files(spark: SparkSession, reader: Reader, entries: pa.Table) -> DataFr
     if reader.predicate is not None:
         condition = to_column(reader.predicate)
         if condition is None:
-            raise UnsupportedError("Spark has no column for this condition, so its files are for the kernels")
+            raise UnsupportedError("Spark cannot evaluate this condition, so Lakebed's readers must read the files")
         frame = frame.filter(condition)
     return frame.select(*(named(column.name) for column in reader.columns))
 

@@ -37,7 +37,7 @@ public final class TableFunction extends AbstractFunction1 {
       value.append(i > 1 ? "," : "").append(constant(arguments.apply(i)));
     }
     if (arguments.size() < 2) {
-      throw new Failure(name + " takes the name of a table and what to read of it", "OptionError");
+      throw new Failure(name + " takes the name of a table and the interval to read", "OptionError");
     }
     ArrayBuffer parts = new ArrayBuffer();
     String[] split = constant(arguments.apply(0)).split("\\.");

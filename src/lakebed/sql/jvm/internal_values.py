@@ -1,4 +1,4 @@
-"""Values as Spark holds them inside (days, microseconds, ...), in text, to and from Arrow."""
+"""Converts Arrow values to and from the texts of Spark's internal values (days, microseconds, ...)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 def from_internal(text: str, arrow: pa.DataType) -> pa.Scalar:
-    """The value that a text of ``Values.java`` means, exactly; an Arrow or value error where the type has no such value.
+    """Returns the value of a text of ``Values.java``; raises an Arrow error or ValueError if the type has no such value.
 
     >>> from_internal("19000", pa.date32())
     <pyarrow.Date32Scalar: datetime.date(2022, 1, 8)>
@@ -35,7 +35,7 @@ def from_internal(text: str, arrow: pa.DataType) -> pa.Scalar:
 
 
 def to_internal(values: pa.Array | pa.ChunkedArray) -> list[str | None]:
-    """The texts that ``Values.java`` takes for these values.
+    """Returns the texts that ``Values.java`` takes for these values.
 
     >>> to_internal(pa.array([True, None])), to_internal(pa.array([19000], pa.date32()))
     (['true', None], ['19000'])

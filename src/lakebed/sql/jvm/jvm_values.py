@@ -37,42 +37,42 @@ class Jvm:
 
     @property
     def session_state(self) -> Any:
-        """What a session knows: its catalogs, its optimizer's rules, its settings."""
+        """The state of the session: its catalogs, the rules of its optimizer, its settings."""
         return self.spark._jsparkSession.sessionState()  # noqa: SLF001 - no public way
 
     # ---------------------------------------------------------------------------------------------- values
 
     def array(self, kind: Any, items: Sequence[Any]) -> Any:
-        """A Java array."""
+        """Returns a Java array."""
         made = self.gateway.new_array(kind, len(items))
         for position, item in enumerate(items):
             made[position] = item
         return made
 
     def strings(self, items: Sequence[str]) -> Any:
-        """A ``String[]``."""
+        """Returns a ``String[]``."""
         return self.array(self.java.java.lang.String, items)
 
     def map(self, entries: Mapping[str, str]) -> Any:
-        """A ``java.util.Map``."""
+        """Returns a ``java.util.Map``."""
         made = self.java.java.util.LinkedHashMap()
         for key, value in entries.items():
             made.put(key, value)
         return made
 
     def set(self, items: Iterable[Any]) -> Any:
-        """A ``java.util.Set``."""
+        """Returns a ``java.util.Set``."""
         made = self.java.java.util.LinkedHashSet()
         for item in items:
             made.add(item)
         return made
 
     def no_metrics(self, kind: str) -> Any:
-        """An empty array of ``CustomMetric`` or ``CustomTaskMetric``."""
+        """Returns an empty array of ``CustomMetric`` or ``CustomTaskMetric``."""
         return self.array(getattr(self.connector.metric, kind), [])
 
     def frame(self, dataset: Any) -> DataFrame:
-        """A DataFrame of a JVM's dataset."""
+        """Returns the DataFrame of a Java dataset."""
         from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame  # noqa: PLC0415 - Spark is optional
 
         return ClassicFrame(dataset, self.spark)
@@ -80,7 +80,7 @@ class Jvm:
     # --------------------------------------------------------------------------------------------- columns
 
     def struct(self, fields: Sequence[Field]) -> Any:
-        """Columns as Spark's ``StructType``, with lengths, comments and defaults."""
+        """Returns columns as Spark's ``StructType``, with lengths, comments and defaults."""
         raw = fields_to_spark_json(fields)
         for column, entry in zip(fields, raw["fields"], strict=True):
             if column.default is not None:
@@ -89,13 +89,13 @@ class Jvm:
         return self.sql.types.DataType.fromJson(json.dumps(raw))
 
     def columns(self, fields: Sequence[Field]) -> Any:
-        """Columns as the catalog interface has them."""
+        """Returns columns as those of Spark's catalog interface."""
         raw = self.sql.catalyst.util.CharVarcharUtils.getRawSchema(self.struct(fields))
         return self.bridge.columns(raw)
 
 
 def version_numbers(text: str) -> tuple[int, ...]:
-    """The first two numbers of a version.
+    """Returns the first two numbers of a version.
 
     >>> version_numbers("4.3.0-SNAPSHOT") >= (4, 1)
     True
@@ -104,7 +104,7 @@ def version_numbers(text: str) -> tuple[int, ...]:
 
 
 def default_sql(column: Field) -> str:
-    """The default of a column as a SQL literal.
+    """Returns the default of a column as a SQL literal.
 
     >>> default_sql(Field(0, "a", Atomic("STRING"), None, "x")), default_sql(Field(0, "a", Atomic("INT"), None, "3"))
     ("'x'", '3')

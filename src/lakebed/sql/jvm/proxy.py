@@ -1,7 +1,7 @@
-"""Python objects that Spark holds as Java objects, and how errors get across.
+"""Python objects that implement Java interfaces for Spark, and the errors that they raise.
 
-What a proxy raises on purpose becomes an exception of Spark with the same sentence, so users see no trace of the way it took;
-``own_error`` is the way back.
+A Lakebed error that a proxy raises becomes a Java exception with the same message and the name of its class
+(``Failure.java``). :func:`own_error` converts it back.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _FAILURE: Final = "lakebed.Failure"
 
 
 MEANT: Final = "lakebed_meant"
-"""Marks errors that are on their way from Python to Java, and need no line in Python's log."""
+"""Marks errors that are passed from Python to Java on purpose and should not be logged."""
 
 
 class Proxy:
     """Implements Java interfaces: ``class Some(Proxy, implements=("java.util.function.Supplier",))``.
 
-    All of their methods must exist in Python: those with a default in Java are asked of Python too.
+    All methods of the interfaces must exist in Python, also those with a default in Java.
     """
 
     Java: ClassVar[type]
@@ -36,7 +36,7 @@ class Proxy:
         self._jvm = jvm
 
     def __init_subclass__(cls, implements: Sequence[str] = ()) -> None:
-        """Tell Py4J what is implemented, and let every method that Spark may call raise Spark's exceptions."""
+        """Tells Py4J which interfaces are implemented, and makes all public methods raise Java exceptions."""
         if implements:
             cls.Java = type("Java", (), {"implements": list(implements)})
         for name, member in list(vars(cls).items()):
@@ -71,13 +71,13 @@ def _translated(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *arguments)
         except JavaThrow as thrown:
             exception = thrown.exception
-        except CapturedException as error:  # Spark's own, on its way back
+        except CapturedException as error:  # an exception of Spark, which is passed back
             if error._origin is None:  # noqa: SLF001 - no public way
                 raise
             exception = _unchecked(self._jvm, error._origin)  # noqa: SLF001 - no public way
         except LakebedError as error:
             exception = self._jvm.bridge.failure(str(error), type(error).__name__)
-        except Py4JJavaError as error:  # an exception of the JVM that nobody foresaw
+        except Py4JJavaError as error:  # any other exception of the JVM
             exception = error.java_exception
         except Exception as error:  # noqa: BLE001 - whatever it is, users get a sentence and the log the trace
             _LOG.exception("an error inside of Lakebed")
@@ -91,7 +91,7 @@ def _translated(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unchecked(jvm: Jvm, exception: Any) -> Any:
-    """An exception that Java lets pass everywhere: most methods declare none, and Py4J would wrap it in one of its own."""
+    """Returns an unchecked exception: most methods declare none, and Py4J would wrap a checked one."""
     from py4j.java_gateway import is_instance_of  # noqa: PLC0415 - Spark is optional
 
     if is_instance_of(jvm.gateway, exception, "java.lang.RuntimeException"):
@@ -104,7 +104,7 @@ def _line(error: Exception) -> str:
 
 
 def own_error(error: BaseException) -> LakebedError | None:
-    """The error of ours that an exception of Spark stands for."""
+    """Returns the Lakebed error behind an exception of Spark, ``None`` if there is none."""
     origin = getattr(error, "_origin", None) or getattr(error, "java_exception", None)
     while origin is not None and origin.getClass().getName() != _FAILURE:
         origin = origin.getCause()

@@ -1,6 +1,6 @@
-"""``CALL sys.<procedure>(...)``: what a table's keeper does, under Paimon's names, with its parameters and results.
+"""The procedures of ``CALL sys.<procedure>(...)``: maintenance operations with Paimon's names, parameters and results.
 
-``PROCEDURES`` lists them. Each is a function from the arguments that were given to the rows of its result.
+``PROCEDURES`` lists them. Each is a function that takes the arguments and returns the rows of its result.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lakebed.sql.procedures.procedure import Call, Procedure, Rows, matches, par
 from lakebed.table import Table
 
 _ALL: Final = 2**31 - 1
-_FAR_FUTURE: Final = 2**53  # epoch milliseconds: everything is older
+_FAR_FUTURE: Final = 2**53  # epoch milliseconds: all snapshots are older
 _UNSORTED: Final = "none"
 _DONE: Final = {"result": "boolean"}
 _ROLLED_BACK: Final = {"previous_snapshot_id": "long", "current_snapshot_id": "long"}
@@ -31,13 +31,13 @@ def _compact(call: Call) -> Rows:
         raise OptionError(f"argument compact_strategy must be full or minor, not {strategy!r}")
     order = _order(call)
     if order and strategy == "minor":
-        raise OptionError("sorting writes all rows anew; leave compact_strategy out, or order_strategy and order_by")
+        raise OptionError("sorting rewrites all rows; leave compact_strategy out, or order_strategy and order_by")
     call.table(call.options()).compact(full=strategy == "full", where=where(call), **order)
     return [(True,)]
 
 
 def _order(call: Call) -> dict[str, Any]:
-    """How rows are to be sorted: the arguments ``order_strategy`` and ``order_by``, which go together."""
+    """Returns how to sort rows: the arguments ``order_strategy`` and ``order_by``, which must be given together."""
     strategy = call.given.get("order_strategy", _UNSORTED).lower()
     columns = [name.strip() for name in call.given.get("order_by", "").split(",") if name.strip()]
     if strategy not in {_UNSORTED, *STRATEGIES}:
@@ -214,7 +214,7 @@ def _repair_earliest_snapshot(call: Call) -> Rows:
 
 
 def _purge_files(call: Call) -> Rows:
-    """Leave nothing of a table but its schemas and an empty snapshot."""
+    """Deletes everything of a table except its schemas and an empty snapshot."""
     table = call.table()
     for branch in table.branches():
         table.drop_branch(branch)
@@ -387,11 +387,11 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
     "rollback_to_timestamp": Procedure({"table": "string", "timestamp": "long"}, _ROLLED_BACK, _rollback_to_timestamp),
     "rollback_to_watermark": Procedure({"table": "string", "watermark": "long"}, _ROLLED_BACK, _rollback_to_watermark),
 }
-"""Every procedure by its name in the namespace ``sys``."""
+"""All procedures by name."""
 
 
 def find_procedure(name: str) -> Procedure:
-    """The procedure of a name, or an error that names the nearest."""
+    """Returns a procedure by name; raises NotFoundError with a suggestion."""
     known = PROCEDURES.get(name.lower())
     if known is None:
         raise NotFoundError(unknown_name("procedure", name, PROCEDURES, where="sys"))

@@ -1,4 +1,4 @@
-"""What a procedure of ``CALL sys.<procedure>(...)`` is, and how its arguments are read."""
+"""The definition of a procedure of ``CALL sys.<procedure>(...)``, and the parsing of its arguments."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from lakebed.table import Table
 
 Rows = Iterable[Sequence[Any]]
 Given = Mapping[str, Any]
-"""The arguments by name; those that were left out are not in it."""
+"""The arguments by name, without those that were not given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: the arguments, and how a table is opened by its name (with options)."""
+    """One call: the arguments, and a function that opens a table by name, with options."""
 
     given: Given
     open: Callable[[str, Mapping[str, str]], Table]
     databases: Callable[[], Mapping[str, Sequence[str]]]
 
     def table(self, options: Mapping[str, str] | None = None) -> Table:
-        """The table that the argument ``table`` names."""
+        """Opens the table that the argument ``table`` names."""
         return self.open(self.given["table"], options or {})
 
     def options(self) -> dict[str, str]:
-        """The argument ``options``: ``key=value,key=value``."""
+        """Returns the argument ``options``: ``key=value,key=value``."""
         return pairs(self.given.get("options", ""), "options")
 
     def some(self, **names: str) -> dict[str, Any]:
-        """Arguments that were given, under the names that the API has for them."""
+        """Returns the given arguments under the names of the Python API."""
         return {ours: self.given[theirs] for ours, theirs in names.items() if theirs in self.given}
 
     def refuse(self, *names: str) -> None:
-        """Refuse arguments that mean nothing here."""
+        """Raises UnsupportedError if one of these arguments is given."""
         for name in names:
             if name in self.given:
                 raise UnsupportedError(f"argument {name} is not supported by Lakebed; leave it out")
@@ -46,7 +46,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Procedure:
-    """Parameters (those that end with ``?`` may be left out), result columns, and what is done."""
+    """Parameters (optional ones end with ``?``), result columns, and the function to run."""
 
     parameters: Mapping[str, str]
     results: Mapping[str, str]
@@ -54,7 +54,7 @@ class Procedure:
 
 
 def pairs(text: str, what: str) -> dict[str, str]:
-    """``a=1,b=2`` as a dict."""
+    """Returns ``a=1,b=2`` as a dict."""
     split = [part.partition("=") for part in text.split(",") if part.strip()]
     if not all(equals for _, equals, _ in split):
         raise OptionError(f"argument {what} must be like key=value,key=value, not {text!r}")
@@ -62,7 +62,7 @@ def pairs(text: str, what: str) -> dict[str, str]:
 
 
 def _condition(text: str) -> str:
-    """``dt=1,hh=2;dt=3`` as a SQL condition.
+    """Returns ``dt=1,hh=2;dt=3`` as a SQL condition.
 
     >>> _condition("dt=2024,hh=1;dt=2025")
     "(dt = '2024' AND hh = '1') OR (dt = '2025')"
@@ -75,7 +75,7 @@ def _condition(text: str) -> str:
 
 
 def partitions(text: str) -> list[dict[str, str]]:
-    """``dt=1,hh=2;dt=3`` as partitions."""
+    """Returns ``dt=1,hh=2;dt=3`` as partitions."""
     specs = [parse_partition_spec(part, "argument partitions") for part in text.split(";") if part.strip()]
     if not specs:
         raise OptionError("argument partitions names no partition; write it like dt=2024-01-01,hh=1;dt=2024-01-02,hh=2")
@@ -83,7 +83,7 @@ def partitions(text: str) -> list[dict[str, str]]:
 
 
 def where(call: Call) -> str | None:
-    """The partitions that the arguments ``partitions`` or ``where`` name, as a SQL condition."""
+    """Returns the partitions of the arguments ``partitions`` or ``where`` as a SQL condition."""
     if "partitions" in call.given and "where" in call.given:
         raise OptionError("give either partitions or where, not both")
     if "partitions" in call.given:
@@ -93,7 +93,7 @@ def where(call: Call) -> str | None:
 
 
 def matches(pattern: str, name: str) -> bool:
-    """Whether a regular expression fits the whole name."""
+    """Whether a regular expression matches the whole name."""
     try:
         return re.fullmatch(pattern, name) is not None
     except re.error as error:

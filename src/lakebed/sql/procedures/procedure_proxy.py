@@ -1,4 +1,4 @@
-"""A procedure as Spark calls it: what it takes, and the rows that it gives."""
+"""Procedures as Java objects that Spark calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _TYPES: Final = {"string": "STRING", "long": "BIGINT", "integer": "INT", "boolean": "BOOLEAN"}
 _WHOLE: Final = ("byte", "short", "integer", "long", "decimal", "string", "void")
 _TAKEN: Final = {"long": _WHOLE, "integer": _WHOLE, "boolean": ("boolean", "string", "void")}
-"""Types of Spark that an argument may have; texts take whatever Spark takes for a text."""
+"""The types of Spark that an argument may have; text parameters take all types that Spark casts to text."""
 
 
 class ProcedureProxy(
@@ -28,7 +28,7 @@ class ProcedureProxy(
         _CATALOG + "procedures.BoundProcedure",
     ),
 ):
-    """A procedure as Spark calls it."""
+    """A procedure that Spark calls."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class ProcedureProxy(
         return f"sys.{self._name}({', '.join(self._procedure.parameters)})"
 
     def bind(self, given: Any) -> ProcedureProxy:
-        """Takes the types of the arguments; Spark tries for long, and in vain, to make a number of what is none."""
+        """Checks the types of the arguments; without this check Spark would retry a cast that cannot succeed."""
         kinds = {name.rstrip("?"): kind for name, kind in self._procedure.parameters.items()}
         for column, name in zip(given.fields(), kinds, strict=False):
             own = column.name() if column.name() in kinds else name
@@ -97,7 +97,7 @@ def _argument(text: str, field: Field) -> Any:
 
 
 class ResultScan(Proxy, implements=("org.apache.spark.sql.connector.read.LocalScan",)):
-    """The rows that a procedure gave."""
+    """The rows that a procedure returned."""
 
     def __init__(self, jvm: Jvm, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
         super().__init__(jvm)
@@ -115,7 +115,7 @@ class ResultScan(Proxy, implements=("org.apache.spark.sql.connector.read.LocalSc
         return "result"
 
     def toBatch(self) -> Any:  # noqa: N802 - Java's name
-        raise UnsupportedError("the rows of a procedure are at hand; there is nothing to scan")
+        raise UnsupportedError("the rows of a procedure are local; there is nothing to scan")
 
     def supportedCustomMetrics(self) -> Any:  # noqa: N802 - Java's name
         return self._jvm.no_metrics("CustomMetric")
