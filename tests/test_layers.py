@@ -37,8 +37,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 # ``Lake.sql()`` and ``Lake.attach()`` hand a lake to the SQL catalog, which is typed on it. Nothing else reaches up.
 REACHES_UP = {("lakebed.lake", "lakebed.sql.attach"), ("lakebed.lake", "lakebed.sql.statements")}
-# ``table_kinds`` returns the rules of a table, which all others ask. ``table.chain_methods`` holds the methods that only chain tables have,
-# and the package itself exports their results. No other module outside of ``chain`` imports from it.
+# ``table_kinds`` returns the rules of a table, which all others ask. ``table.chain_methods`` holds the methods that
+# only chain tables have, and the package itself exports their results. No other module outside of ``chain`` imports
+# from it.
 KNOWS_CHAINS = {"lakebed", "lakebed.table_kinds", "lakebed.table.chain_methods"}
 LAYER_OF = {part: number for number, parts in enumerate(LAYERS) for part in parts}
 

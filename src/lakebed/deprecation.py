@@ -19,8 +19,8 @@ def warn_renamed(old: str, new: str, *, depth: int = 1) -> None:
 def stated_dry_run(call: str, dry_run: bool | None) -> bool:
     """Returns whether a call only shows what it would do, and warns if the caller does not say.
 
-    These calls showed by default where all others act by default. Until the default becomes ``False`` everywhere, a call
-    that does not say still only shows.
+    These calls showed by default where all others act by default. Until the default becomes ``False`` everywhere, a
+    call that does not say still only shows.
 
     Args:
         call: The name of the call.
@@ -28,8 +28,8 @@ def stated_dry_run(call: str, dry_run: bool | None) -> bool:
     """
     if dry_run is None:
         warnings.warn(
-            f"{call}() only shows what it would do. From version 0.2 on it acts unless dry_run=True is given, as all other "
-            "calls do; pass dry_run=True or dry_run=False",
+            f"{call}() only shows what it would do. From version 0.2 on it acts unless dry_run=True is given, as all "
+            "other calls do; pass dry_run=True or dry_run=False",
             FutureWarning,
             stacklevel=3,
         )

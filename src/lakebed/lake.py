@@ -1,7 +1,7 @@
 """A warehouse as its user sees it: :func:`connect` opens one, :class:`Lake` creates, opens and drops its tables.
 
-Which databases and tables there are is the business of a catalog (:mod:`lakebed.catalogs`). A name may carry a branch and
-a system table: ``db.t``, ``db.t$branch_b1``, ``db.t$snapshots``, ``db.t$branch_b1$snapshots``.
+Which databases and tables there are is the business of a catalog (:mod:`lakebed.catalogs`). A name may carry a branch
+and a system table: ``db.t``, ``db.t$branch_b1``, ``db.t$snapshots``, ``db.t$branch_b1$snapshots``.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Lake:
 
     @property
     def spark(self) -> SparkSession:
-        """The Spark session: the one given to ``connect``, else the active one, else a local one that is started now."""
+        """The Spark session: the one given to ``connect``, else the active one, else a new local one."""
         if self._spark is None:
             from lakebed.spark.session import get_session  # noqa: PLC0415 - Spark is optional
 
@@ -110,7 +110,8 @@ class Lake:
     def attach(self, spark: SparkSession | None = None) -> None:
         """Makes the tables known to a Spark session as ``lakebed.database.table``.
 
-        The first part is the lake's name, see :func:`connect`. Sessions made with ``newSession`` are attached separately.
+        The first part is the lake's name, see :func:`connect`. Sessions made with ``newSession`` are attached
+        separately.
 
         Args:
             spark: The session; without one :attr:`spark`.

@@ -47,8 +47,8 @@ class Plan(Printed):
         snapshot: The snapshot that is read.
         columns: The names of the columns of the result.
         where: The condition as text.
-        files: A row for each data file: path, partition, bucket, level, rows and bytes. A file of a chain table is listed
-            once for each partition that it is read for.
+        files: A row for each data file: path, partition, bucket, level, rows and bytes. A file of a chain table is
+            listed once for each partition that it is read for.
         steps: How many files each step of planning kept.
         interval: The changes that are read; ``None`` for a read of a version.
         views: How each partition of a chain table is read.
@@ -231,8 +231,8 @@ class Scan:
     def to_spark(self, spark: SparkSession | None = None) -> DataFrame:
         """Returns the rows as a Spark DataFrame.
 
-        Select columns and rows in the scan rather than in the DataFrame: then fewer of the rows that have to be merged are
-        read.
+        Select columns and rows in the scan rather than in the DataFrame: then fewer of the rows that have to be merged
+        are read.
 
         Args:
             spark: The session; by default the active one, else a new local one.

@@ -48,12 +48,13 @@ def check_keyed(schema: TableSchema, where: str) -> None:
 
 
 def check_new_keyed(schema: TableSchema, where: str) -> None:
-    """What must hold of the keys of a table that we make or change; one of somebody else may still be read without it."""
+    """Raises if the keys of a new or changed table are not possible. Tables of other writers may be read anyway."""
     check_keyed(schema, where)
     _check_changelog(schema, where)
     if has_dynamic_buckets(schema) and any(key.strip() for key in TableOptions(schema.options).bucket_key):
         raise OptionError(
-            f"{where} has dynamic buckets ('bucket' = -1), which are spread by the whole primary key; leave out 'bucket-key'"
+            f"{where} has dynamic buckets ('bucket' = -1), which are spread by the whole primary key; leave "
+            "out 'bucket-key'"
         )
     name = TableOptions(schema.options).rowkind_field
     if name is None:

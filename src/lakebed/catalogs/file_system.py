@@ -1,9 +1,9 @@
 """The file-system catalog: the folders of a warehouse are the catalog.
 
-A database is a folder ``<warehouse>/<database>.db``, a table a folder ``<database>.db/<table>`` with at least one schema.
-Creating a table is the exclusive creation of its first schema. Dropping a table or database first renames its folder, so
-that it disappears at once for all readers and a writer that is still running cannot commit; then the files are deleted.
-A drop that was interrupted leaves a hidden folder, which the next drop deletes.
+A database is a folder ``<warehouse>/<database>.db``, a table a folder ``<database>.db/<table>`` with at least one
+schema. Creating a table is the exclusive creation of its first schema. Dropping a table or database first renames its
+folder, so that it disappears at once for all readers and a writer that is still running cannot commit; then the files
+are deleted. A drop that was interrupted leaves a hidden folder, which the next drop deletes.
 
 Properties of a database are in ``<database>.db/.lakebed/database.json``, which other Paimon readers ignore.
 """
@@ -71,8 +71,8 @@ class FileSystemCatalog:
         tables = self.tables(name)
         if tables and not cascade:
             raise OptionError(
-                f"database {name!r} has {count_text(len(tables), 'table')}, {tables[0]!r} among them; drop them first or "
-                "pass cascade=True"
+                f"database {name!r} has {count_text(len(tables), 'table')}, {tables[0]!r} among them; drop them first "
+                "or pass cascade=True"
             )
         self._discard(self._database_path(name))
 
@@ -140,8 +140,8 @@ class FileSystemCatalog:
         left = [*(store.paths.snapshot(number) for number in ids[:1]), *store.snapshots.tags(), *store.branch_names()]
         if left and not store.schemas.ids():  # with a schema, another process has created the table meanwhile
             raise AlreadyExistsError(
-                f"cannot create table {store.name}: {store.paths.root} has no schema, but holds {left[0]} of a table that "
-                "was there before; restore its schema or remove the folder"
+                f"cannot create table {store.name}: {store.paths.root} has no schema, but holds {left[0]} of a table "
+                "that was there before; restore its schema or remove the folder"
             )
 
     def drop_table(self, name: TableName) -> None:

@@ -49,8 +49,8 @@ def names_text(names: Iterable[object], *, most: int = 4) -> str:
 def ids_text(ids: Sequence[int], one: str) -> str:
     """Returns a few words for a set of numbers, such as the snapshots that a call deleted.
 
-    >>> ids_text([], "snapshot"), ids_text([4], "snapshot"), ids_text([4, 5, 6], "snapshot"), ids_text([4, 6], "snapshot")
-    ('no snapshots', 'snapshot 4', '3 snapshots (4 to 6)', '2 snapshots (4, 6)')
+    >>> [ids_text(ids, "snapshot") for ids in ([], [4], [4, 5, 6], [4, 6])]
+    ['no snapshots', 'snapshot 4', '3 snapshots (4 to 6)', '2 snapshots (4, 6)']
     """
     if len(ids) < 2:
         return f"{one} {ids[0]}" if ids else f"no {one}s"

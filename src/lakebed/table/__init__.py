@@ -1,7 +1,7 @@
 """A table as its user sees it.
 
-:class:`Table` says what a table is and changes its schema. Its other methods are in the modules of this package, by topic:
-reading, writing, history, versions (branches, tags, rollback), maintenance, and what only chain tables have.
+:class:`Table` says what a table is and changes its schema. Its other methods are in the modules of this package, by
+topic: reading, writing, history, versions (branches, tags, rollback), maintenance, and what only chain tables have.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ class HistoryMethods:
     ) -> HistoryPage:
         """Returns one page of snapshots, newest first.
 
-        The next page has ``cursor=page.next_cursor`` and the same filters. Pages by cursor repeat and skip nothing while
-        other processes commit and expire.
+        The next page has ``cursor=page.next_cursor`` and the same filters. Pages by cursor repeat and skip nothing
+        while other processes commit and expire.
 
         Args:
             kind: Only commits of this kind, such as ``COMPACT``.

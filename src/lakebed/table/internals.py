@@ -50,8 +50,8 @@ def check_row_deletes(table: Table) -> None:
 def replace_rows(table: Table, scan: Scan, data: Any, *, operation: str) -> Snapshot | None:
     """Replaces all rows of the files that a scan of an append table reads, in one commit.
 
-    UPDATE, DELETE and MERGE read the files that hold rows to change, and write back what the rows become. The commit fails
-    if another one has removed one of these files.
+    UPDATE, DELETE and MERGE read the files that hold rows to change, and write back what the rows become. The commit
+    fails if another one has removed one of these files.
 
     Args:
         table: An append table.

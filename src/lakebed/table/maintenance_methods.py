@@ -1,7 +1,7 @@
 """The methods of a table that maintain its files: compaction, statistics, expiry, clean-up and verification.
 
-All of them work on the branch that the table was opened on, unless they say otherwise. ``dry_run=True`` returns what a call
-would do.
+All of them work on the branch that the table was opened on, unless they say otherwise. ``dry_run=True`` returns what a
+call would do.
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ class MaintenanceMethods:
     ) -> Snapshot | None:
         """Merges data files where there are too many of them.
 
-        Primary-key tables merge the sorted runs of each bucket, append tables join small files. With ``order_by`` an append
-        table without buckets is rewritten in that order, so that queries with conditions on these columns skip files.
+        Primary-key tables merge the sorted runs of each bucket, append tables join small files. With ``order_by`` an
+        append table without buckets is rewritten in that order, so that queries with conditions on these columns skip
+        files.
 
         Args:
             full: Merge everything that can be merged.
@@ -111,7 +112,8 @@ class MaintenanceMethods:
     ) -> Snapshot | None:
         """Distributes the rows of partitions over another number of buckets.
 
-        The option ``bucket`` does not change: change it with :meth:`alter` first, or writes to these partitions are refused.
+        The option ``bucket`` does not change: change it with :meth:`alter` first, or writes to these partitions are
+        refused.
 
         Args:
             buckets: The number of buckets; by default what the option ``bucket`` says.
@@ -151,7 +153,8 @@ class MaintenanceMethods:
         Args:
             columns: The names of the columns, or ``"all"`` for all that are not nested; by default none.
             scan: Whether data files may be read; else rows are counted from metadata alone.
-            spark: A Spark session whose tasks read the rows; by default the one given to ``connect``, else this process.
+            spark: A Spark session whose tasks read the rows; by default the one given to ``connect``, else this
+                process.
 
         Returns:
             The new snapshot of kind ANALYZE; ``None`` for a table without snapshots.
@@ -190,7 +193,8 @@ class MaintenanceMethods:
     ) -> Expiry:
         """Deletes the oldest snapshots, and the files that nothing else needs.
 
-        Tags, branches and consumers protect their snapshots. What is not given comes from the table's ``snapshot.*`` options.
+        Tags, branches and consumers protect their snapshots. What is not given comes from the table's ``snapshot.*``
+        options.
 
         Args:
             retain_max: How many snapshots are kept at most.
@@ -246,7 +250,8 @@ class MaintenanceMethods:
             expiration_time: The age from which partitions are dropped, such as ``30 d``.
             timestamp_formatter: How the time of a partition is written, such as ``yyyyMMdd``.
             timestamp_pattern: How the time is made from partition columns, such as ``$dt $hour:00:00``.
-            strategy: ``values-time`` takes the time from the values of a partition, ``update-time`` from its newest file.
+            strategy: ``values-time`` takes the time from the values of a partition, ``update-time`` from its newest
+                file.
             max_expires: How many partitions are dropped at most.
             dry_run: Drop nothing, and return what would be dropped.
 
@@ -292,10 +297,10 @@ class MaintenanceMethods:
         """Deletes the files that no snapshot, tag or changelog of any branch needs.
 
         Args:
-            older_than: Only files older than this time; one day ago by default. Younger files may belong to a commit that
-                is still running.
-            dry_run: Delete nothing, and return what would be deleted. Say it explicitly: until version 0.2 a call without
-                it deletes nothing and warns, afterwards it deletes.
+            older_than: Only files older than this time; one day ago by default. Younger files may belong to a commit
+                that is still running.
+            dry_run: Delete nothing, and return what would be deleted. Say it explicitly: until version 0.2 a call
+                without it deletes nothing and warns, afterwards it deletes.
 
         Returns:
             The files.
@@ -309,10 +314,11 @@ class MaintenanceMethods:
         )
 
     def remove_missing_files(self, *, dry_run: bool | None = None) -> Dropped[str]:
-        """Drops data files from the table that do not exist any more, so that the rest can be read. Their rows are lost.
+        """Drops data files that no longer exist from the table, so that the rest can be read. Their rows are lost.
 
         Args:
-            dry_run: Change nothing, and return what would be dropped. Say it explicitly, as for :meth:`remove_orphan_files`.
+            dry_run: Change nothing, and return what would be dropped. Say it explicitly, as for
+                :meth:`remove_orphan_files`.
 
         Returns:
             The paths of the files, as a list.
@@ -324,7 +330,8 @@ class MaintenanceMethods:
         """Rewrites the hash index of dynamic buckets from the data files, where the two differ.
 
         Args:
-            dry_run: Write nothing, and return what would be written. Say it explicitly, as for :meth:`remove_orphan_files`.
+            dry_run: Write nothing, and return what would be written. Say it explicitly, as for
+                :meth:`remove_orphan_files`.
 
         Returns:
             The buckets whose index differed.

@@ -53,15 +53,15 @@ class ReadMethods:
             columns: The columns of the result; all of them by default.
             where: A SQL expression that rows have to satisfy.
             version: A snapshot id, the name of a tag, or ``watermark-<n>``.
-            timestamp: A time: the latest snapshot that was committed then. Epoch milliseconds, a datetime, ISO text, or a
-                length of time ago such as ``3 d``.
+            timestamp: A time: the latest snapshot that was committed then. Epoch milliseconds, a datetime, ISO text, or
+                a length of time ago such as ``3 d``.
             tag: The name of a tag.
             since: Where the changes begin, not included: a snapshot id (0 for the beginning), the name of a tag, or a
                 datetime.
             until: Where the changes end, included, in the same forms; the latest snapshot by default.
-            mode: Which changes: ``delta`` are the rows that writes added, ``changelog`` the rows of the table's changelog,
-                ``diff`` the rows of the later version that the earlier one did not have. ``auto`` is ``diff`` between two
-                tags, else ``changelog`` if the table writes one, else ``delta``.
+            mode: Which changes: ``delta`` are the rows that writes added, ``changelog`` the rows of the table's
+                changelog, ``diff`` the rows of the later version that the earlier one did not have. ``auto`` is
+                ``diff`` between two tags, else ``changelog`` if the table writes one, else ``delta``.
 
         Returns:
             The scan. ``to_arrow()``, ``to_pandas()``, ``to_spark()`` and others read it; ``explain()`` shows its plan.

@@ -75,13 +75,13 @@ class WriteMethods:
     ) -> Snapshot | None:
         """Replaces partitions, or the whole table, by other rows. One call is one commit.
 
-        Without ``partition``, a partitioned table has those partitions replaced that the data has rows of. Any other table
-        is replaced whole.
+        Without ``partition``, a partitioned table has those partitions replaced that the data has rows of. Any other
+        table is replaced whole.
 
         Args:
             data: The rows, as for :meth:`write`.
-            partition: Values of all or some partition columns. Exactly these partitions are replaced, and all rows have to
-                belong to them.
+            partition: Values of all or some partition columns. Exactly these partitions are replaced, and all rows have
+                to belong to them.
             dynamic: Whether only partitions with rows in the data are replaced; by default what the option
                 ``dynamic-partition-overwrite`` says.
             commit_user: The name of the writer, as for :meth:`write`.

@@ -42,7 +42,8 @@ class PartitionCost:
         why = ", full partition is stale" if self.stale else ""
         return (
             f"{self.partition}: {self.kind}, {start}, depth {self.depth}, {files}, "
-            f"{count_text(self.rows_to_merge, 'row')} to merge{why}; compaction would save {size_text(self.bytes_saved)} and the merge"
+            f"{count_text(self.rows_to_merge, 'row')} to merge{why}; compaction would save "
+            f"{size_text(self.bytes_saved)} and the merge"
         )
 
 

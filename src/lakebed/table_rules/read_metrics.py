@@ -50,6 +50,6 @@ class ReadMetrics:
 
     def __str__(self) -> str:
         return (
-            f"chain read: {count_text(self.rows, 'row')} from {size_text(self.bytes_read)} in {self.read_seconds:.3f} s, "
-            f"{self.merge_seconds:.3f} s of them in {count_text(self.merges, 'merge')}"
+            f"chain read: {count_text(self.rows, 'row')} from {size_text(self.bytes_read)} in "
+            f"{self.read_seconds:.3f} s, {self.merge_seconds:.3f} s of them in {count_text(self.merges, 'merge')}"
         )
