@@ -18,7 +18,7 @@ from lakebed.catalogs.warehouse_options import check_warehouse_options, manifest
 from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, OptionError, UnsupportedError, unknown_name
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema.table_schema import create_schema
-from lakebed.format.types.ddl import to_columns
+from lakebed.format.types.column_ddl import to_columns
 from lakebed.metadata.manifest_cache import CacheStatistics
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions, check_new, normalise

@@ -20,7 +20,7 @@ from lakebed.format.printed import Printed
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import Field, field_to_arrow
-from lakebed.metadata.data_paths import path_array
+from lakebed.metadata.data_file_paths import path_array
 from lakebed.metadata.plan.file_scan import PruneStep
 from lakebed.metadata.plan.interval import Interval
 from lakebed.operations.read import BranchRead

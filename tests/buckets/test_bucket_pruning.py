@@ -14,7 +14,7 @@ from lakebed.buckets.bucket_pruning import buckets_of
 from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema, create_schema
-from lakebed.format.types.ddl import parse_columns
+from lakebed.format.types.column_ddl import parse_columns
 from lakebed.rows.where import parse_where
 
 

@@ -13,8 +13,8 @@ from tests.effort import examples
 from tests.format.binary_rows import VECTORS, array_of, reference_row, row_sets, types_of
 
 from lakebed.errors import DataError
-from lakebed.format import hash_index
 from lakebed.format.binary_row import encode_rows
+from lakebed.format.index_files import hash_index
 from lakebed.format.murmur import hash_bytes, hash_rows
 from lakebed.format.types.data_types import Atomic, to_arrow
 

@@ -30,8 +30,8 @@ from lakebed.format.partition_names import (
     partition_values,
 )
 from lakebed.format.schema.table_schema import TableSchema, create_schema
+from lakebed.format.types.column_ddl import parse_columns
 from lakebed.format.types.data_types import Atomic, Field, parse_type
-from lakebed.format.types.ddl import parse_columns
 
 STRING = Atomic("STRING")
 ESCAPED = "\"#%'*/:=?\\{}[]^" + "\x7f" + "".join(map(chr, range(32)))

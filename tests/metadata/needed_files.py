@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from lakebed.format.manifest.manifest import ADD, fold
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_from_json
-from lakebed.metadata.data_paths import data_file_paths
+from lakebed.metadata.data_file_paths import data_file_paths
 from lakebed.metadata.store import TableStore
 
 

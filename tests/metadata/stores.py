@@ -12,7 +12,7 @@ from lakebed.format.manifest.manifest import decode_manifest_list
 from lakebed.format.paths import TablePaths
 from lakebed.format.schema.table_schema import create_schema
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_from_json
-from lakebed.format.types.ddl import parse_columns
+from lakebed.format.types.column_ddl import parse_columns
 from lakebed.metadata.commit.commit import Change, append, commit
 from lakebed.metadata.store import TableStore
 from lakebed.storage import LocalStorage, Storage

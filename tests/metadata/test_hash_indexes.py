@@ -13,8 +13,8 @@ from tests.metadata.entries import entries, entry
 from tests.metadata.stores import new_store
 
 from lakebed.errors import CorruptError, NotFoundError
-from lakebed.format import hash_index
 from lakebed.format.binary_row import EMPTY_ROW
+from lakebed.format.index_files import hash_index
 from lakebed.format.manifest.index_manifest import HASH, IndexEntry
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.commit.commit import Change, append, commit

@@ -9,7 +9,7 @@ from tests.metadata.stores import commit_files, new_store
 
 from lakebed.format import predicate as pred
 from lakebed.format.binary_row import encode_row
-from lakebed.format.deletion_vector import VectorRange
+from lakebed.format.index_files.deletion_vector import VectorRange
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest.manifest import DELETE, entries_from_rows
 from lakebed.format.snapshot import Snapshot

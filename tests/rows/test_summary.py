@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakebed.format.table_statistics import ColumnStatistics, bound_text
+from lakebed.format.statistics.table_statistics import ColumnStatistics, bound_text
 from lakebed.format.types.data_types import Field, parse_type, to_arrow
 from lakebed.rows import summary as module
 from lakebed.rows.summary import Distinct, Summary, joined

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.service.conftest import Serve
 from tests.service.running import TABLES, act, get
 
-from lakebed.metadata.observe import observe, timed
+from lakebed.metadata.step_timings import observe, timed
 
 
 def numbers(text: str) -> dict[tuple[str, ...], float]:
@@ -87,7 +87,7 @@ def test_observers_are_told_until_they_stop() -> None:
 def test_a_service_that_ended_looks_no_more(serve: Serve, tmp_path: Path) -> None:
     from tests.service.running import running
 
-    from lakebed.metadata import observe as module
+    from lakebed.metadata import step_timings as module
     from lakebed.service import Settings
 
     del serve

@@ -12,7 +12,7 @@ from tests.metadata.stores import files_below
 from lakebed import Lake
 from lakebed.datasource.batch_writer import TableWriter
 from lakebed.errors import LakebedError
-from lakebed.format.types.ddl import to_columns
+from lakebed.format.types.column_ddl import to_columns
 from lakebed.format.types.spark_types import schema_to_spark
 from lakebed.spark.write.write_mode import WriteMode
 

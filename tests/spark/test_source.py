@@ -16,7 +16,7 @@ from lakebed import Lake, Table
 from lakebed.datasource import batch_writer
 from lakebed.datasource.batch_writer import FilesWritten, TableWriter
 from lakebed.errors import CommitOutcomeUnknownError, DataError, LakebedError, OptionError
-from lakebed.format.types.ddl import to_columns
+from lakebed.format.types.column_ddl import to_columns
 from lakebed.format.types.spark_types import schema_to_spark
 from lakebed.spark.write.write_mode import WriteMode
 

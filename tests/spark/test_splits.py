@@ -17,10 +17,10 @@ from tests.metadata.entries import entry
 
 from lakebed import Table
 from lakebed.changes import AddColumn, DropColumn, RenameColumn, UpdateColumnType
-from lakebed.format.deletion_vector import VectorRange
+from lakebed.format.index_files.deletion_vector import VectorRange
 from lakebed.format.manifest.manifest import NO_ENTRIES, entries_from_rows
+from lakebed.format.types.column_ddl import to_columns
 from lakebed.format.types.data_types import field_to_arrow
-from lakebed.format.types.ddl import to_columns
 from lakebed.rows.files.file_reader import DeletedRows
 from lakebed.spark.columns import spark_arrow_schema, spark_batches, spark_schema
 from lakebed.spark.read.native_files import OPEN_COST, SPLIT_BYTES, Division, divide, enough, pack, split_size

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lakebed.format import predicate as pred
-from lakebed.format.types.ddl import parse_columns
+from lakebed.format.types.column_ddl import parse_columns
 from lakebed.sql.pushed_filters import nodes
 
 FIELDS = parse_columns(

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lakebed.buckets.known_hashes import UNKNOWN, Buckets, Hashes, KnownHashes, find_each
-from lakebed.format.hash_index import ascending
+from lakebed.format.index_files.hash_index import ascending
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.options import TableOptions
 

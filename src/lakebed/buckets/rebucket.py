@@ -34,7 +34,7 @@ from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.types.data_types import field_to_arrow
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, commit
-from lakebed.metadata.data_paths import data_file_paths
+from lakebed.metadata.data_file_paths import data_file_paths
 from lakebed.metadata.hash_indexes import BucketIndexUpdate, PartitionIndex, indexes_of, read_partition
 from lakebed.metadata.plan.next_sequences import sequences_at
 from lakebed.metadata.store import TableStore

@@ -18,12 +18,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakebed.errors import NotFoundError
-from lakebed.format import hash_index
+from lakebed.format.index_files import hash_index
 from lakebed.format.manifest.index_manifest import HASH, IndexEntry
 from lakebed.format.manifest.manifest import ADD
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.manifest_cache import ManifestCache
-from lakebed.metadata.retries import retry_while_expiring
+from lakebed.metadata.retry_while_expiring import retry_while_expiring
 from lakebed.metadata.store import TableStore
 
 Hashes: TypeAlias = npt.NDArray[np.int32]

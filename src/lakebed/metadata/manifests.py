@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from lakebed.errors import CorruptError, NotFoundError, StorageError
 from lakebed.format.binary_row import decode_rows
-from lakebed.format.file_stats import SimpleStats, build_full_stats, collect_from_arrow
 from lakebed.format.manifest.avro import COLUMNAR_FROM_BYTES
 from lakebed.format.manifest.index_manifest import IndexEntry, decode_index_manifest, encode_index_manifest
 from lakebed.format.manifest.manifest import (
@@ -32,6 +31,7 @@ from lakebed.format.manifest.manifest import (
 )
 from lakebed.format.paths import TablePaths
 from lakebed.format.snapshot import Snapshot
+from lakebed.format.statistics.file_stats import SimpleStats, build_full_stats, collect_from_arrow
 from lakebed.format.types.data_types import DataType
 from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.storage import Storage

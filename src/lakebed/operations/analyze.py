@@ -26,7 +26,7 @@ from lakebed.errors import (
 )
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.table_statistics import FILE_PREFIX, TableStatistics, is_analyzable, statistics_to_json
+from lakebed.format.statistics.table_statistics import FILE_PREFIX, TableStatistics, is_analyzable, statistics_to_json
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, commit

@@ -27,7 +27,7 @@ from lakebed.errors import OptionError
 from lakebed.format.times import parse_time
 from lakebed.metadata.references.holders import all_holders, branch_stores, needed
 from lakebed.metadata.references.removal import UNFINISHED_BRANCH, DoomedFile, Removal, delete_files
-from lakebed.metadata.retries import retry_while_expiring
+from lakebed.metadata.retry_while_expiring import retry_while_expiring
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.storage import FileInfo

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format.binary_row import row_parts
-from lakebed.format.table_statistics import (
+from lakebed.format.statistics.table_statistics import (
     ColumnStatistics,
     bound_text,
     fixed_width,

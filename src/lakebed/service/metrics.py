@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from lakebed.metadata.manifest_cache import CacheStatistics
-from lakebed.metadata.observe import observe
+from lakebed.metadata.step_timings import observe
 from lakebed.service.guard import App, Message, Receive, Scope, Send
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)

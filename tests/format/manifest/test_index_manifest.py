@@ -14,7 +14,7 @@ from tests.format.manifest.avro_records import CODECS, RECORD, describe, fields_
 from tests.metadata.entries import blobs, int32s, int64s, texts
 
 from lakebed.errors import CommitConflictError, CorruptError, UnsupportedError
-from lakebed.format.deletion_vector import VectorRange
+from lakebed.format.index_files.deletion_vector import VectorRange
 from lakebed.format.manifest.index_manifest import (
     DELETION_VECTORS,
     HASH,

@@ -32,8 +32,8 @@ from lakebed.format.schema.evolution import (
     can_widen,
 )
 from lakebed.format.schema.table_schema import TableSchema, create_schema
+from lakebed.format.types.column_ddl import parse_columns
 from lakebed.format.types.data_types import Array, Atomic, DataType, Row, nested_fields, parse_type
-from lakebed.format.types.ddl import parse_columns
 from lakebed.format.types.sql_types import parse_data_type
 from lakebed.options import OPTIONS
 

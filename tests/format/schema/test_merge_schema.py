@@ -7,7 +7,7 @@ import pytest
 from lakebed.format.schema.evolution import AddColumn, UpdateColumnType, apply_changes
 from lakebed.format.schema.merge_schema import merging_changes
 from lakebed.format.schema.table_schema import create_schema
-from lakebed.format.types.ddl import parse_columns
+from lakebed.format.types.column_ddl import parse_columns
 
 
 def changed(table: str, data: str, *, widen: bool = False) -> str:

@@ -16,8 +16,8 @@ from tests.format.type_strategies import columns
 
 from lakebed.errors import CorruptError, SchemaError, UnsupportedError
 from lakebed.format.schema.table_schema import TableSchema, create_schema, default_scalar, highest_id, parquet_schema
+from lakebed.format.types.column_ddl import parse_columns
 from lakebed.format.types.data_types import Field, nested_fields, parse_type
-from lakebed.format.types.ddl import parse_columns
 
 # Written by Paimon 2.0.0 (Java), with time and option order fixed.
 JAVA_TEXT = """{

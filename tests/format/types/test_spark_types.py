@@ -11,8 +11,8 @@ from tests.effort import examples
 from tests.format.type_strategies import columns
 
 from lakebed.errors import SchemaError, UnsupportedError
+from lakebed.format.types.column_ddl import parse_columns, to_columns
 from lakebed.format.types.data_types import BINARY_ROOTS, Array, Atomic, DataType, Field, Map, Row
-from lakebed.format.types.ddl import parse_columns, to_columns
 from lakebed.format.types.spark_types import (
     CHAR_VARCHAR_KEY,
     fields_from_spark,

@@ -27,7 +27,7 @@ from tests.metadata.stores import (
 from lakebed import Table
 from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, StorageError
 from lakebed.format.binary_row import encode_row
-from lakebed.format.deletion_vector import VectorRange
+from lakebed.format.index_files.deletion_vector import VectorRange
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest.manifest import DELETE, as_deletes
 from lakebed.format.snapshot import BATCH_IDENTIFIER, CommitKind, Snapshot

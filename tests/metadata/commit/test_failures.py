@@ -24,7 +24,7 @@ from tests.metadata.stores import (
 
 from lakebed import Lake, connect
 from lakebed.errors import CommitOutcomeUnknownError, LakebedError, StorageError
-from lakebed.format.deletion_vector import VectorRange
+from lakebed.format.index_files.deletion_vector import VectorRange
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind, Snapshot

@@ -16,11 +16,11 @@ from tests.metadata.stores import commit_files, new_store
 from lakebed.errors import CorruptError
 from lakebed.format import predicate as pred
 from lakebed.format.binary_row import encode_row
-from lakebed.format.file_stats import build_value_stats, collect_from_arrow
 from lakebed.format.manifest.manifest import ManifestMeta, as_deletes, entries_from_rows
 from lakebed.format.schema.evolution import AddColumn, RenameColumn, UpdateColumnType, apply_changes
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.format.statistics.file_stats import build_value_stats, collect_from_arrow
 from lakebed.format.types.data_types import parse_type
 from lakebed.metadata.commit.commit import Change, Commit, append, commit
 from lakebed.metadata.plan.file_scan import (

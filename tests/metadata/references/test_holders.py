@@ -12,7 +12,7 @@ from lakebed.format.manifest.avro import unpacked
 from lakebed.format.manifest.manifest import ManifestMeta, as_deletes, decode_manifest_list, encode_manifest_list
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit.commit import Change, Commit, commit
-from lakebed.metadata.data_paths import data_file_paths
+from lakebed.metadata.data_file_paths import data_file_paths
 from lakebed.metadata.references import continuity as chains
 from lakebed.metadata.references.continuity import links
 from lakebed.metadata.references.holders import Hold, all_holders, needed, only_needed_by, run_holders

@@ -23,15 +23,15 @@ from tests.operations.verify.damage import (
 )
 
 import lakebed
-from lakebed.format import hash_index
 from lakebed.format.binary_row import EMPTY_ROW, encode_row
+from lakebed.format.index_files import hash_index
 from lakebed.format.manifest.index_manifest import HASH, IndexEntry
 from lakebed.format.manifest.manifest import ADD, entries_from_rows
 from lakebed.format.murmur import hash_rows
 from lakebed.format.paths import TablePaths
 from lakebed.format.schema.table_schema import create_schema
+from lakebed.format.types.column_ddl import parse_columns
 from lakebed.format.types.data_types import Atomic
-from lakebed.format.types.ddl import parse_columns
 from lakebed.metadata.commit.commit import Change, append, commit
 from lakebed.metadata.store import TableStore
 from lakebed.operations.verify.verify import verify

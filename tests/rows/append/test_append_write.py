@@ -22,7 +22,7 @@ from tests.rows.random_tables import tables
 import lakebed
 from lakebed.errors import DataError
 from lakebed.format.binary_row import EMPTY_ROW
-from lakebed.format.file_stats import column_modes, decode_stats
+from lakebed.format.statistics.file_stats import column_modes, decode_stats
 from lakebed.format.types.data_types import Atomic, Field, nullable, to_arrow
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.options import StatsMode, TableOptions

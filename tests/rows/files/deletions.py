@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import lakebed
-from lakebed.format.deletion_vector import VectorRange, write_deletion_vectors
+from lakebed.format.index_files.deletion_vector import VectorRange, write_deletion_vectors
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest.manifest import ADD
 from lakebed.metadata.commit.commit import Change, append, commit

@@ -29,8 +29,8 @@ from lakebed.format.schema.evolution import (
     apply_changes,
 )
 from lakebed.format.schema.table_schema import TableSchema, create_schema
+from lakebed.format.types.column_ddl import parse_columns
 from lakebed.format.types.data_types import Atomic, Field, to_arrow
-from lakebed.format.types.ddl import parse_columns
 from lakebed.format.types.sql_types import parse_data_type
 from lakebed.rows.files.evolve import evolve, same_type
 

@@ -31,8 +31,8 @@ from tests.rows.keyed.keyed_tables import (
 
 import lakebed
 from lakebed.errors import DataError
-from lakebed.format.file_stats import decode_stats
 from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.format.statistics.file_stats import decode_stats
 from lakebed.metadata.plan.file_scan import ScanMode, ScanRequest, scan
 from lakebed.rows import conform
 

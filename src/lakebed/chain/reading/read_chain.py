@@ -29,7 +29,7 @@ from lakebed.chain.reading.plan_views import Kind, View, plan_views
 from lakebed.chain.staleness import stale_partitions
 from lakebed.errors import DataError, UnsupportedError
 from lakebed.format import predicate as pred
-from lakebed.format.deletion_vector import VectorRange
+from lakebed.format.index_files.deletion_vector import VectorRange
 from lakebed.format.manifest.manifest import ENTRY_SCHEMA, NO_ENTRIES
 from lakebed.format.partition_names import partition_table
 from lakebed.format.snapshot import Snapshot

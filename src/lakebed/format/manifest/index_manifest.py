@@ -13,7 +13,7 @@ from typing import Any, Final
 import fastavro
 
 from lakebed.errors import CommitConflictError, CorruptError, UnsupportedError
-from lakebed.format.deletion_vector import VectorRange
+from lakebed.format.index_files.deletion_vector import VectorRange
 from lakebed.format.manifest import avro
 from lakebed.format.manifest.manifest import ADD, DELETE
 

@@ -29,6 +29,19 @@ Floating-point numbers compare as in Spark: NaN equals NaN and is greater than e
 
 from __future__ import annotations
 
+from lakebed.format.predicate.match_rows import (
+    COMPARE,
+    Mask,
+    matches_rows,
+    to_arrow_expression,
+    truth,
+)
+from lakebed.format.predicate.match_statistics import (
+    ColumnBounds,
+    StatsView,
+    may_match,
+    must_match,
+)
 from lakebed.format.predicate.nodes import (
     FALSE,
     MAX_CANDIDATES,
@@ -54,20 +67,7 @@ from lakebed.format.predicate.nodes import (
     rename,
     split,
 )
-from lakebed.format.predicate.rows import (
-    COMPARE,
-    Mask,
-    matches_rows,
-    to_arrow_expression,
-    truth,
-)
-from lakebed.format.predicate.stats import (
-    ColumnBounds,
-    StatsView,
-    may_match,
-    must_match,
-)
-from lakebed.format.predicate.text import (
+from lakebed.format.predicate.sql_text import (
     to_text,
     value_text,
 )

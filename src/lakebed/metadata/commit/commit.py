@@ -40,10 +40,10 @@ from lakebed.format.snapshot import BATCH_IDENTIFIER, FIRST_SNAPSHOT_ID, CommitK
 from lakebed.format.times import now_millis
 from lakebed.metadata.commit import conflicts, manifest_merge
 from lakebed.metadata.commit.abort import abort_unless_committed
-from lakebed.metadata.history import compactions, history_index
+from lakebed.metadata.history import compactions, index_sidecar
 from lakebed.metadata.manifests import ManifestWriter
-from lakebed.metadata.observe import timed
 from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.metadata.step_timings import timed
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.version import VERSION
@@ -398,7 +398,7 @@ class _Attempts:
     def _publish(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
         made = self._store.snapshots.create(snapshot, lambda: self._is_still_latest(latest))
         if made:
-            history_index.note(self._store, snapshot, latest)
+            index_sidecar.note(self._store, snapshot, latest)
         return made
 
     # ------------------------------------------------------------------------------------------------ retrying

@@ -6,7 +6,7 @@ What it promises:
 * By offset and by cursor the rows are the same. A cursor names the last snapshot of its page: going on from it repeats and
   skips nothing, whatever others commit meanwhile (ids above it) or expire (ids that are gone).
 * Without a filter a page opens the snapshots that it shows. With one, it also needs to know the others: the history index
-  (:mod:`lakebed.metadata.history.history_index`) tells, its last snapshot is opened to see that the index is of this history, and
+  (:mod:`lakebed.metadata.history.index_sidecar`) tells, its last snapshot is opened to see that the index is of this history, and
   snapshots that the index lacks are opened once and added to it.
 * Where the index cannot be written, windows of snapshots are opened from the newest on (or from the cursor), each twice as
   large as the one before, until the page is full. The total is then not known (``None``), unless all were seen, and the page
@@ -41,7 +41,7 @@ from lakebed.format.history_index import (
 from lakebed.format.printed import Printed, page_text
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.times import Time, now_millis, parse_time, time_text
-from lakebed.metadata.history.history_index import I64, HistoryIndex, index_of
+from lakebed.metadata.history.index_sidecar import I64, HistoryIndex, index_of
 from lakebed.metadata.store import TableStore
 
 Mask: TypeAlias = npt.NDArray[np.bool_]

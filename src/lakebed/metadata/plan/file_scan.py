@@ -23,11 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format import predicate as pred
-from lakebed.format.file_stats import decode_stats
 from lakebed.format.manifest.manifest import DELETE, ManifestMeta, fold
 from lakebed.format.partition_names import partition_table
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
+from lakebed.format.statistics.file_stats import decode_stats
 from lakebed.format.types.data_types import (
     BINARY_ROOTS,
     STRING_ROOTS,
@@ -38,7 +38,7 @@ from lakebed.format.types.data_types import (
     nullable,
     to_arrow,
 )
-from lakebed.metadata.observe import timed
+from lakebed.metadata.step_timings import timed
 from lakebed.metadata.store import TableStore
 
 Mask = npt.NDArray[np.bool_]

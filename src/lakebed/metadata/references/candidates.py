@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lakebed.errors import NotFoundError
 from lakebed.format.manifest.manifest import ADD, ManifestMeta
 from lakebed.format.snapshot import Snapshot
-from lakebed.metadata.data_paths import path_array
+from lakebed.metadata.data_file_paths import path_array
 from lakebed.metadata.references.removal import KINDS, DoomedFile
 from lakebed.metadata.store import TableStore
 

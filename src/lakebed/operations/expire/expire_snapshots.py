@@ -37,7 +37,7 @@ from lakebed.metadata.references.continuity import Link, links
 from lakebed.metadata.references.deleted_files import deleted_files
 from lakebed.metadata.references.holders import Hold, Holder, changelog_holder, distinct, needed, other_holders
 from lakebed.metadata.references.removal import DoomedFile, Removal, delete_files
-from lakebed.metadata.retries import retry_while_expiring
+from lakebed.metadata.retry_while_expiring import retry_while_expiring
 from lakebed.metadata.store import TableStore
 from lakebed.operations.expire.expire_changelogs import GoingChangelogs, changelogs_to_expire
 from lakebed.operations.expire.retention import Retention, range_to_expire, retention

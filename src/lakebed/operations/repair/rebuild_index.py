@@ -21,8 +21,8 @@ from lakebed.buckets.dynamic import has_dynamic_buckets
 from lakebed.buckets.known_hashes import Hashes
 from lakebed.buckets.placement import key_hashes
 from lakebed.errors import CorruptError, LakebedError, UnsupportedError
-from lakebed.format.hash_index import ascending
 from lakebed.format.human_text import count_text
+from lakebed.format.index_files.hash_index import ascending
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import DELETE
 from lakebed.format.printed import Printed

@@ -19,8 +19,9 @@ from lakebed.format.binary_row import decode_rows
 from lakebed.format.file_stats import decode_stats
 from lakebed.format.human_text import count_text
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.statistics.file_stats import decode_stats
 from lakebed.format.types.data_types import Field, nullable
-from lakebed.metadata.data_paths import path_array
+from lakebed.metadata.data_file_paths import path_array
 from lakebed.operations.verify.check_branches import Branch
 from lakebed.operations.verify.key_ranges import KeyRanges, culprits
 from lakebed.operations.verify.replay_history import Needs

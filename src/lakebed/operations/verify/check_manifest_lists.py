@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from lakebed.errors import CorruptError
 from lakebed.format.binary_row import decode_rows
-from lakebed.format.file_stats import decode_stats
 from lakebed.format.paths import TablePaths
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.statistics.file_stats import decode_stats
 from lakebed.format.types.data_types import DataType, nullable
 from lakebed.metadata.plan.key_ranks import ranks_of
 from lakebed.operations.verify.load_manifests import AllManifests

@@ -29,6 +29,7 @@ from lakebed.format.human_text import count_text
 from lakebed.format.murmur import hash_rows
 from lakebed.format.row_kind import KIND_COLUMN, is_retraction, is_row_kind
 from lakebed.format.schema.table_schema import KEY_PREFIX, SEQUENCE_COLUMN, TableSchema
+from lakebed.format.statistics.file_stats import decode_stats
 from lakebed.format.types.data_types import Atomic, Field, field_to_arrow, nullable
 from lakebed.operations.verify import BranchFiles, Findings, Progress, Structure
 from lakebed.operations.verify.check_index_rows import Hashes, check_index_files, has_hash_index

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakebed.format import predicate as pred
-from lakebed.format.deletion_vector import VectorRange, write_deletion_vectors
+from lakebed.format.index_files.deletion_vector import VectorRange, write_deletion_vectors
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest.manifest import ADD, DELETE, as_deletes
 from lakebed.metadata.commit.commit import Change

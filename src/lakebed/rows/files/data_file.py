@@ -22,7 +22,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lakebed.format.binary_row import EMPTY_ROW, encode_row
-from lakebed.format.file_stats import (
+from lakebed.format.manifest.manifest import ADD, SOURCE_APPEND
+from lakebed.format.partition_names import partition_folder
+from lakebed.format.row_kind import KIND_COLUMN, is_retraction
+from lakebed.format.schema.table_schema import KEY_PREFIX, SEQUENCE_COLUMN, TableSchema, parquet_schema
+from lakebed.format.statistics.file_stats import (
     EMPTY_STATS,
     ColumnStats,
     SimpleStats,
@@ -32,10 +36,6 @@ from lakebed.format.file_stats import (
     collect_from_parquet,
     column_modes,
 )
-from lakebed.format.manifest.manifest import ADD, SOURCE_APPEND
-from lakebed.format.partition_names import partition_folder
-from lakebed.format.row_kind import KIND_COLUMN, is_retraction
-from lakebed.format.schema.table_schema import KEY_PREFIX, SEQUENCE_COLUMN, TableSchema, parquet_schema
 from lakebed.format.types.data_types import Atomic, Field, not_null
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions

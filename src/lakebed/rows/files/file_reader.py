@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from lakebed.errors import UnsupportedError
 from lakebed.format import predicate as pred
-from lakebed.format.deletion_vector import VectorRange, read_deletion_vector
+from lakebed.format.index_files.deletion_vector import VectorRange, read_deletion_vector
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Field, field_to_arrow
-from lakebed.metadata.data_paths import data_file_paths
+from lakebed.metadata.data_file_paths import data_file_paths
 from lakebed.metadata.store import TableStore
 from lakebed.rows.files.evolve import evolve
 from lakebed.rows.files.parquet import pushed_condition, read_parquet, without_rows

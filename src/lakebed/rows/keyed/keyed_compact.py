@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.format.deletion_vector import write_deletion_vectors
+from lakebed.format.index_files.deletion_vector import write_deletion_vectors
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest.manifest import (
     ADD,

@@ -33,7 +33,7 @@ from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import field_to_arrow, quoted_name
 from lakebed.format.types.spark_types import fields_from_spark
 from lakebed.metadata.commit.abort import abort_unless_committed
-from lakebed.metadata.data_paths import data_file_paths
+from lakebed.metadata.data_file_paths import data_file_paths
 from lakebed.metadata.hash_indexes import PartitionIndex, indexes_of
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebed.errors import CorruptError
-from lakebed.format.table_statistics import (
+from lakebed.format.statistics.table_statistics import (
     ColumnStatistics,
     TableStatistics,
     bound_text,

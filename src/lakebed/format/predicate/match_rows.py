@@ -26,7 +26,7 @@ from lakebed.format.predicate.nodes import (
     columns,
     with_both_zeros,
 )
-from lakebed.format.predicate.text import to_text
+from lakebed.format.predicate.sql_text import to_text
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 

@@ -12,7 +12,7 @@ from pyroaring import BitMap
 from tests.effort import examples
 
 from lakebed.errors import CorruptError, DataError
-from lakebed.format.deletion_vector import VectorRange, read_deletion_vector, write_deletion_vectors
+from lakebed.format.index_files.deletion_vector import VectorRange, read_deletion_vector, write_deletion_vectors
 
 # Written by pypaimon 2.1.0: rows 1 and 3 of one file.
 FILE_32 = bytes.fromhex("01 00000018 5e43f2d0 3a30000001000000 0000010010000000 01000300 da2d59d3".replace(" ", ""))

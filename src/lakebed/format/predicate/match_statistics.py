@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakebed.format.predicate.match_rows import COMPARE, Mask, filled, successor
 from lakebed.format.predicate.nodes import And, Compare, In, IsNull, Leaf, Like, Literal, Node, Opaque, Or, opposite
-from lakebed.format.predicate.rows import COMPARE, Mask, filled, successor
 
 
 @dataclass(frozen=True, slots=True)

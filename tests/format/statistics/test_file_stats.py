@@ -18,7 +18,7 @@ from tests.format.binary_rows import ATOMICS, array_of
 
 from lakebed.errors import CorruptError, DataError, OptionError
 from lakebed.format.binary_row import EMPTY_ROW, encode_row
-from lakebed.format.file_stats import (
+from lakebed.format.statistics.file_stats import (
     EMPTY_STATS,
     ColumnStats,
     SimpleStats,

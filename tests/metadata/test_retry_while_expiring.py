@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lakebed.errors import CorruptError, NotFoundError
-from lakebed.metadata.retries import retry_while_expiring
+from lakebed.metadata.retry_while_expiring import retry_while_expiring
 
 
 class _Failing:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebed.errors import CorruptError
-from lakebed.format import hash_index
+from lakebed.format.index_files import hash_index
 
 
 @given(st.lists(st.integers(-(2**31), 2**31 - 1)))

@@ -12,8 +12,8 @@ from tests.effort import examples
 from tests.format.type_strategies import columns, data_types
 
 from lakebed.errors import LakebedError, SchemaError, UnsupportedError
+from lakebed.format.types.column_ddl import parse_columns, to_columns
 from lakebed.format.types.data_types import Atomic, DataType, Field, quoted_name, type_text
-from lakebed.format.types.ddl import parse_columns, to_columns
 from lakebed.format.types.sql_types import parse_data_type, parse_literal
 
 
@@ -214,5 +214,5 @@ def test_to_columns_refuses_the_rest(bad: object) -> None:
 
 
 def test_nothing_here_imports_pyspark() -> None:
-    code = "import sys, lakebed.format.types.ddl; sys.exit('pyspark' in sys.modules)"
+    code = "import sys, lakebed.format.types.column_ddl; sys.exit('pyspark' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": ":".join(sys.path)})
