@@ -4,13 +4,13 @@ A row is ``null bits | one 8-byte slot per field | variable part``, little-endia
 it as 4 big-endian bytes. Fixed-width values and strings of up to 7 bytes live in their slot; longer strings, DECIMAL
 with precision > 18 and TIMESTAMP with precision > 3 live in the variable part, in pieces of whole 8-byte words.
 
-Promises: the bytes are canonical (zero padding, no slack), because equality and hashing of rows is over bytes; no row
-is touched by a Python loop; what cannot be decoded is :class:`CorruptError`, never a wrong value. ARRAY, MAP and ROW
-fields can only be null: keys, partitions and statistics never hold more.
+The bytes are canonical (zero padding, no gaps), because rows are compared and hashed as bytes. There is no Python loop over rows.
+Bytes that cannot be decoded raise :class:`CorruptError`. ARRAY, MAP and ROW fields can only be null, because keys, partitions and
+statistics have no other values of these types.
 
-Null DECIMAL(p > 18) and TIMESTAMP(p > 3) have two spellings. Java keeps the 16 or 8 bytes in the variable part, as
-zeros, and the offset in the slot; pypaimon zeroes the slot and keeps nothing. We write Java's unless ``compact_nulls``
-asks for pypaimon's. Both are decoded.
+Null DECIMAL(p > 18) and TIMESTAMP(p > 3) have two encodings. Java keeps 16 or 8 zero bytes in the variable part and their offset in
+the slot; pypaimon writes a zero slot and no bytes. Lakebed writes the encoding of Java, or that of pypaimon with
+``compact_nulls``, and decodes both.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _NUMPY_OF: Final[dict[str, tuple[type[Any], type[Any]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """What one column puts into the variable part: per row ``lengths`` bytes of ``data``, padded to ``words``."""
+    """The variable part of one column: for each row ``lengths`` bytes of ``data``, padded to ``words``."""
 
     words: I64
     starts: I64
@@ -66,7 +66,7 @@ class Variable:
     data: U8
 
     def gather(self, rows: I64 | slice, word: I64 | int) -> U64:
-        """The given 8-byte word of the given rows, zero beyond their length."""
+        """Returns the given 8-byte word of the given rows, zero beyond their length."""
         skip = np.multiply(word, 8)
         values = unaligned_words(self.data)[self.starts[rows] + skip]
         left = self.lengths[rows] - skip
@@ -77,7 +77,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class RowParts:
-    """A batch of rows column by column: everything their bytes consist of, in order."""
+    """A batch of rows by column: all parts of their bytes, in order."""
 
     rows: int
     null_words: list[U64 | None]  # None: no nulls among the fields of that word
@@ -97,12 +97,12 @@ class _Column:
 
 
 def _null_word_count(arity: int) -> int:
-    """8-byte words of the null bits, which the row kind's byte leads."""
+    """Returns the number of 8-byte words of the null bits; the first byte is the row kind."""
     return (arity + 8 + 63) // 64
 
 
 def unaligned_words(data: U8) -> U64:
-    """Every 8-byte window of some bytes as a little-endian number: element i starts at byte i."""
+    """Returns every 8-byte window of some bytes as a little-endian number: element i starts at byte i."""
     return np.ndarray((len(data) - 7,), np.dtype("<u8"), buffer=data.data, strides=(1,))
 
 
@@ -113,7 +113,7 @@ def row_parts(
     chunk_rows: int,
     compact_nulls: bool = False,
 ) -> Iterator[RowParts]:
-    """The parts of all rows, at most ``chunk_rows`` at a time."""
+    """Yields the parts of all rows, at most ``chunk_rows`` at a time."""
     if len(columns) != len(types):
         raise DataError(f"got {len(columns)} columns for {len(types)} types; give one column per type")
     for arrays in aligned_batches(columns, chunk_rows):
@@ -123,7 +123,7 @@ def row_parts(
 
 
 def aligned_batches(columns: Sequence[pa.Array | pa.ChunkedArray], chunk_rows: int) -> Iterator[list[pa.Array]]:
-    """Columns cut at the same rows, whatever their chunks were."""
+    """Yields the columns in batches that are cut at the same rows."""
     if not columns:
         return
     try:
@@ -131,7 +131,7 @@ def aligned_batches(columns: Sequence[pa.Array | pa.ChunkedArray], chunk_rows: i
     except pa.ArrowInvalid as error:
         raise DataError(f"the columns of a row must have the same number of rows: {error}") from None
     if max(column.num_chunks for column in table.columns) > 1 + table.num_rows // 4096:
-        table = table.combine_chunks()  # tiny chunks cost more one by one than a copy does
+        table = table.combine_chunks()  # many tiny chunks cost more than one copy
     for batch in table.to_batches(max_chunksize=chunk_rows):
         if batch.num_rows:
             yield batch.columns
@@ -187,7 +187,7 @@ def _column(array: pa.Array, data_type: DataType, compact_nulls: bool) -> _Colum
 
 
 def conform(array: pa.Array, data_type: DataType) -> pa.Array:
-    """The array in exactly the Arrow type of ``data_type``; only other spellings of the same values are accepted."""
+    """Returns the array with exactly the Arrow type of ``data_type``; only casts that keep every value are made."""
     wanted = to_arrow(data_type)
     given = array.type
     if not isinstance(data_type, Atomic):
@@ -216,7 +216,7 @@ def _same_values(given: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def fixed_values(array: pa.Array, dtype: type[Any], *, per_row: int = 1) -> npt.NDArray[Any]:
-    """The values of a fixed-width array without a copy; where the array is null they are arbitrary."""
+    """Returns the values of a fixed-width array without a copy; where the array is null they are arbitrary."""
     item = np.dtype(dtype).itemsize * per_row
     buffer = array.buffers()[1]
     if buffer is None or not len(array):
@@ -227,7 +227,7 @@ def fixed_values(array: pa.Array, dtype: type[Any], *, per_row: int = 1) -> npt.
 
 
 def text_values(array: pa.Array) -> tuple[I64, I64, U8]:
-    """Starts, lengths and bytes of a string or binary array; nulls have length 0, 8 bytes of slack follow."""
+    """Returns starts, lengths and bytes of a string or binary array. Nulls have length 0; 8 more bytes follow at the end."""
     _, offsets_buffer, data_buffer = array.buffers()
     if offsets_buffer is None or not len(array):
         return np.zeros(len(array), np.int64), np.zeros(len(array), np.int64), np.zeros(8, np.uint8)
@@ -263,7 +263,7 @@ def _text_column(array: pa.Array, nulls: Bools | None) -> _Column:
 
 
 def _padded(matrix: npt.NDArray[Any], nulls: Bools | None, compact_nulls: bool) -> Variable:
-    """A variable part with the same number of words in every row, except where compact nulls have none."""
+    """Returns a variable part with the same number of words in every row, except where compact nulls have none."""
     rows, width = len(matrix), matrix.itemsize * matrix.shape[1]
     words = np.full(rows, width // 8, np.int64)
     if nulls is not None and compact_nulls:
@@ -280,7 +280,7 @@ def _wide_decimal_column(halves: U64, nulls: Bools | None, compact_nulls: bool) 
     magnitude = big ^ np.where(big[:, :1] >= 0x80, np.uint8(0xFF), np.uint8(0))
     first = np.argmax(magnitude != 0, axis=1)
     lead = np.take_along_axis(magnitude, first[:, None], axis=1)[:, 0]
-    # one more byte where the first significant one would be taken for the sign; 0 and -1 need one byte
+    # one more byte if the first significant bit would be read as the sign; 0 and -1 need one byte
     lengths = np.where(lead == 0, 1, 16 - first + (lead >= 0x80))
     source = np.arange(16) + (16 - lengths)[:, None]
     shifted = np.where(source < 16, np.take_along_axis(big, np.minimum(source, 15), axis=1), np.uint8(0))
@@ -302,7 +302,7 @@ def _split_timestamp_column(values: I64, nulls: Bools | None, precision: int, co
 def encode_rows(
     columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[DataType], *, compact_nulls: bool = False
 ) -> pa.BinaryArray:
-    """The bytes of each row, arity prefix included. Without columns there are no rows: use ``EMPTY_ROW``."""
+    """Returns the bytes of each row, arity prefix included. Without columns there are no rows: use ``EMPTY_ROW``."""
     parts = row_parts(columns, types, chunk_rows=_ENCODE_ROWS, compact_nulls=compact_nulls)
     chunks = [_encode_batch(batch) for batch in parts]
     if not chunks:
@@ -314,7 +314,7 @@ def encode_rows(
 
 
 def encode_row(values: Sequence[object], types: Sequence[DataType], *, compact_nulls: bool = False) -> bytes:
-    """The bytes of one row of Python values, arity prefix included.
+    """Returns the bytes of one row of Python values, arity prefix included.
 
     >>> from lakebed.format.types.data_types import Atomic
     >>> encode_row([1, "a"], [Atomic("INT"), Atomic("STRING")]).hex()
@@ -326,7 +326,7 @@ def encode_row(values: Sequence[object], types: Sequence[DataType], *, compact_n
 def encode_few_rows(
     rows: Sequence[Sequence[object]], types: Sequence[DataType], *, compact_nulls: bool = False
 ) -> list[bytes]:
-    """The bytes of some rows of Python values; two at once cost little more than one."""
+    """Returns the bytes of a few rows of Python values; two rows cost little more than one."""
     for values in rows:
         if len(values) != len(types):
             raise DataError(f"got {len(values)} values for {len(types)} types; give one value per type")
@@ -374,7 +374,7 @@ def _encode_batch(parts: RowParts) -> pa.BinaryArray:
 
 
 def _scatter(variable: Variable, position: I64, out: npt.NDArray[np.uint32]) -> None:
-    """Copy one column's variable words to their rows, where ``position`` counts 4-byte words of ``out``."""
+    """Copies the variable part of one column to its rows; ``position`` counts 4-byte words of ``out``."""
     words = variable.words
     row_of = np.repeat(np.arange(len(words)), words)
     word_of = np.arange(len(row_of)) - np.repeat(np.cumsum(words) - words, words)
@@ -393,7 +393,7 @@ def _too_large() -> DataError:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Encoded rows as flat bytes; ``begins`` is where each row starts after its arity, ``sizes`` its bytes."""
+    """Encoded rows as flat bytes; ``begins`` is the position of each row after its arity, ``sizes`` its number of bytes."""
 
     begins: I64
     sizes: I64
@@ -417,7 +417,7 @@ class _Rows:
 
 
 def row_arities(rows: pa.BinaryArray | pa.ChunkedArray, *, where: str = "the encoded rows") -> I64:
-    """The number of fields of each encoded row; -1 where there is no row (null, or no byte at all)."""
+    """Returns the number of fields of each encoded row; -1 where there is no row (null, or no byte at all)."""
     starts, lengths, data = text_values(_as_binary(rows))
     present = lengths > 0
     if (lengths[present] < len(EMPTY_ROW)).any():
@@ -434,7 +434,7 @@ def decode_rows(
     overflow_as_null: bool = False,
     only: Sequence[int] | None = None,
 ) -> list[pa.Array]:
-    """One Arrow array per field, or per field of these numbers; ``where`` names the rows in errors.
+    """Returns one Arrow array per field, or per field of these numbers; ``where`` names the rows in errors.
 
     Java can store a TIMESTAMP(9) that Arrow's nanoseconds cannot hold (before 1677, after 2262); it is an error
     unless ``overflow_as_null``.
@@ -445,7 +445,7 @@ def decode_rows(
     starts, lengths, data = text_values(array)
     arities = row_arities(array, where=where)
     table = _Rows(starts + 4, lengths - 4, data, len(types), where)
-    table.check(arities == len(types), f"it does not have the {len(types)} fields that the schema says")
+    table.check(arities == len(types), f"it does not have the {len(types)} fields of the schema")
     table.check((table.sizes >= table.fixed_size) & (table.sizes % 8 == 0), "it is truncated")
     numbers = range(len(types)) if only is None else only
     return [_decode_column(table, i, types[i], overflow_as_null) for i in numbers]
@@ -490,7 +490,7 @@ def _fixed_array(values: npt.NDArray[Any], nulls: Bools, arrow: pa.DataType) -> 
 
 
 def _pointers(rows: _Rows, index: int, slots: U64, present: Bools, lengths: I64) -> I64:
-    """Where in the data the pieces begin that slots point at; checked to lie inside their rows."""
+    """Returns where in the data the pieces begin that slots point at; checked to lie inside their rows."""
     offsets = (slots >> _32).astype(np.int64)
     inside = (offsets >= rows.fixed_size) & (offsets + lengths <= rows.sizes)
     rows.check(inside | ~present, f"field {index} points outside of the row")
@@ -534,7 +534,7 @@ def _wide_decimals(rows: _Rows, index: int, slots: U64, nulls: Bools) -> U8:
 
 
 def _joined_timestamps(rows: _Rows, index: int, slots: U64, nulls: Bools, precision: int) -> tuple[I64, Bools]:
-    """Epoch micros or nanos, and where they do not fit into 64 bits."""
+    """Returns epoch microseconds or nanoseconds, and which of them do not fit into 64 bits."""
     nanos = (slots & _LOW_32).astype(np.int64)
     rows.check(nulls | (nanos < 1_000_000), f"field {index} has more nanoseconds than a millisecond")
     starts = _pointers(rows, index, slots, ~nulls, np.full(len(slots), 8, np.int64))
@@ -545,5 +545,5 @@ def _joined_timestamps(rows: _Rows, index: int, slots: U64, nulls: Bools, precis
     least, least_rest = divmod(np.iinfo(np.int64).min, per_milli)
     too_far = (millis > most) | (millis < least)
     too_far |= ((millis == most) & (rest > most_rest)) | ((millis == least) & (rest < least_rest))
-    # in the last millisecond of the range the product wraps around, and the sum wraps back
+    # in the last millisecond of the range the product overflows, and the sum overflows back
     return millis * per_milli + rest, too_far & ~nulls

@@ -1,13 +1,13 @@
-"""The lines of a history index: what a page of history asks of a snapshot, without the snapshot's file.
+"""The bytes of the history index, a sidecar: one line per snapshot, with what a page of history filters and shows.
 
-A segment of the index is a text file with a line for each snapshot of a range of :data:`SEGMENT` ids, in any order; of two
-lines about one id the later counts. Lines are only ever added at the end, each in one write, and begin and end with a line
-break: what a crash leaves of one cannot run into the next. The last field of a line is its end mark. A line that is not
-whole is skipped; a file with a line that is whole and makes no sense is refused, and made anew.
+:data:`ROW_SCHEMA` lists the fields of a line. A segment of the index is a text file for a range of :data:`SEGMENT` ids. Its lines
+are in any order; if two lines have the same id, the later one counts. Lines are only appended, each in one write. A line begins and
+ends with a line break, so an incomplete line after a crash cannot damage the next one, and its last field is an end mark. Incomplete
+lines are skipped. A file with a complete line that is not valid is refused and rebuilt.
 
-``check`` tells whether a line is about the snapshot that has its id now, or about one that had it before a rollback;
-``previous`` is the check of the snapshot that it was built on. Lines whose checks meet are a chain: ids are used again only
-after every later snapshot went, so if the last line of a chain holds, all of it does (:func:`chains`).
+``check`` identifies the snapshot: after a rollback the same id belongs to another snapshot with another check. ``previous`` is the
+check of the snapshot before. Consecutive lines whose checks match form a chain. An id is only used again after all later snapshots
+were deleted, so if the last line of a chain is up to date, the whole chain is (:func:`chains`).
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _NUMBERS: Final = (
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 _END: Final = "."
 UNKNOWN: Final = 0
-"""The check of a snapshot that nobody knows."""
+"""The check of an unknown snapshot."""
 
 ROW_SCHEMA: Final = pa.schema(
     [*((name, pa.int64()) for name in _NUMBERS), ("commit_kind", pa.string()), ("quoted_user", pa.string())]
 )
-"""What the index knows of a snapshot. Files and bytes are null where the writer did not note them."""
+"""The fields of a line. Counts of files and bytes are null if the writer did not record them."""
 
 NO_ROWS: Final = ROW_SCHEMA.empty_table()
 _KINDS: Final = pa.array([str(kind) for kind in CommitKind])
@@ -60,7 +60,7 @@ _COLUMN_TYPES: Final = {**{field.name: field.type for field in ROW_SCHEMA}, "end
 
 
 def segment_of(snapshot_id: int) -> int:
-    """The number of the segment that a snapshot belongs to.
+    """Returns the number of the segment that a snapshot belongs to.
 
     >>> segment_of(1), segment_of(1023), segment_of(1024)
     (0, 0, 1)
@@ -69,7 +69,7 @@ def segment_of(snapshot_id: int) -> int:
 
 
 def quoted(user: str) -> str:
-    r"""A commit user as a field of a line.
+    r"""Returns a commit user as a field of a line.
 
     >>> quoted("flink job\t1")
     'flink%20job%091'
@@ -78,7 +78,7 @@ def quoted(user: str) -> str:
 
 
 def check_of(snapshot: Snapshot) -> int:
-    """A number that another snapshot under the same id would not have."""
+    """Returns a number that identifies a snapshot among all that ever had its id."""
     parts = (
         snapshot.id,
         snapshot.uuid,
@@ -96,7 +96,7 @@ def check_of(snapshot: Snapshot) -> int:
 
 
 def encode_line(snapshot: Snapshot, previous: int = UNKNOWN) -> bytes:
-    """The line of one snapshot, that was built on the one with this check."""
+    """Returns the line of a snapshot; ``previous`` is the check of the snapshot before it."""
     properties = snapshot.properties
     fields: tuple[Any, ...] = (
         _clipped(snapshot.id),
@@ -119,7 +119,7 @@ def encode_line(snapshot: Snapshot, previous: int = UNKNOWN) -> bytes:
 
 
 def chains(rows: pa.Table) -> tuple[Places, Places]:
-    """Where the chains of rows, which are sorted by id, begin and end (the last row of each, included)."""
+    """Returns the first and the last row of each chain; the rows are sorted by id."""
     ids, checks, previous = (rows[name].to_numpy() for name in ("id", "check", "previous"))
     breaks = np.flatnonzero((ids[1:] != ids[:-1] + 1) | (previous[1:] != checks[:-1]))
     last = np.full(min(1, len(ids)), len(ids) - 1)
@@ -127,14 +127,14 @@ def chains(rows: pa.Table) -> tuple[Places, Places]:
 
 
 def encode_rows(rows: pa.Table) -> bytes:
-    """The lines of rows that were decoded before."""
+    """Returns the lines of rows that were decoded before."""
     texts = [column.cast(pa.string()).combine_chunks().fill_null("") for column in rows.select(ROW_SCHEMA.names)]
     lines = pc.binary_join_element_wise(*texts, _END, "\t")
     return ("\n" + "\n\n".join(lines.to_pylist()) + "\n").encode() if len(rows) else b""
 
 
 def _clipped(number: int) -> int:
-    """Others may write numbers that fit no column; a page shows them from the snapshot itself."""
+    """Returns a number limited to 64 bits. Other writers may exceed them; pages show numbers from the snapshot itself."""
     return min(max(number, _LEAST), _GREATEST)
 
 
@@ -144,7 +144,7 @@ def _count(properties: Mapping[str, str], key: str) -> int | str:
 
 
 def decode_rows(data: bytes, *, where: str) -> tuple[pa.Table, int]:
-    """The rows of a segment, each id once, by id; and the number of lines, to tell when many are outdated."""
+    """Returns the rows of a segment, sorted by id without duplicates, and the number of lines, outdated ones included."""
     if not data.strip():
         return NO_ROWS, 0
     if not data.isascii():
@@ -168,7 +168,7 @@ def decode_rows(data: bytes, *, where: str) -> tuple[pa.Table, int]:
 
 
 def last_by_id(rows: pa.Table) -> pa.Table:
-    """The last row of each id, by id."""
+    """Returns the last row of each id, by id."""
     ids = rows["id"].to_numpy()
     _, from_the_end = np.unique(ids[::-1], return_index=True)
     return rows.take(pa.array(len(ids) - 1 - from_the_end))

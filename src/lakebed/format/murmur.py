@@ -1,7 +1,7 @@
 """Paimon's row hash: murmur3_32 with seed 42 over the bytes of a BinaryRow without its arity prefix.
 
-The hash is computed column by column on whole batches that stay in the CPU's cache; the bytes of the rows are never
-put together. A row's first 8 bytes (row kind and null bits) take part, so null differs from 0.
+The hash is computed column by column on batches that fit into the CPU cache, without building the bytes of the rows. The first
+8 bytes of a row (row kind and null bits) are hashed too, so null and 0 have different hashes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _U32: TypeAlias = npt.NDArray[np.uint32]
 def hash_rows(
     columns: Sequence[pa.Array | pa.ChunkedArray], types: Sequence[DataType], *, compact_nulls: bool = False
 ) -> npt.NDArray[np.int32]:
-    """The hash of each row. ``compact_nulls`` as in :func:`lakebed.format.binary_row.encode_rows`.
+    """Returns the hash of each row. ``compact_nulls`` as in :func:`lakebed.format.binary_row.encode_rows`.
 
     >>> import pyarrow as pa
     >>> from lakebed.format.types.data_types import Atomic
@@ -49,13 +49,13 @@ def hash_rows(
 
 
 def hash_bytes(data: bytes) -> int:
-    """The hash of one row's bytes, given without the arity prefix.
+    """Returns the hash of one row's bytes, given without the arity prefix.
 
     >>> hash_bytes(bytes.fromhex("00000000000000000100000000000000"))
     1465514398
     """
     if len(data) % 4:
-        raise DataError(f"the bytes of a row come in whole 4-byte words; got {len(data)} bytes")
+        raise DataError(f"the bytes of a row are whole 4-byte words, but there are {len(data)} bytes")
     state = _SEED
     for word in np.frombuffer(data, "<u4").tolist():
         k = word * _C1 & _MASK
@@ -86,7 +86,7 @@ def _hash_batch(parts: RowParts, state: _U32, scratch: _U32) -> None:
 
 
 def _mix_variable(state: _U32, variable: Variable, scratch: _U32) -> None:
-    """Feed one column's variable words; each step goes on with only the rows that have a word left."""
+    """Hashes the variable part of one column, word by word; each step covers the rows that have such a word."""
     words = variable.words
     index = 0
     if words.min() > 0:
@@ -102,7 +102,7 @@ def _mix_variable(state: _U32, variable: Variable, scratch: _U32) -> None:
 
 
 def _mix_pair(state: _U32, words: npt.NDArray[np.uint64], scratch: _U32) -> None:
-    """Feed 8 bytes of every row: the low half, then the high half."""
+    """Hashes 8 bytes of every row: the low half, then the high half."""
     halves = words.view(np.uint32)
     k, other = scratch
     for half in (halves[0::2], halves[1::2]):

@@ -59,7 +59,7 @@ class Part:
 
 
 def parse_formatter(text: str) -> tuple[Part, ...]:
-    """The pieces of a formatter; one that Lakebed does not know, or that makes up no full date, is an error.
+    """Returns the pieces of a formatter; one that Lakebed does not know, or that makes up no full date, is an error.
 
     >>> [part.letter * part.width or part.text for part in parse_formatter("yyyyMMdd'T'HH")]
     ['yyyy', 'MM', 'dd', 'T', 'HH']
@@ -111,7 +111,7 @@ class PartitionTime:
     # -------------------------------------------------------------------------------------------------- parsing
 
     def parse(self, values: Mapping[str, object]) -> dt.datetime:
-        """The time of a partition; values that make up no time are a :class:`DataError`.
+        """Returns the time of a partition; values that make up no time are a :class:`DataError`.
 
         >>> time = PartitionTime(("dt", "hour"), "$dt $hour:00:00", "yyyyMMdd HH:mm:ss")
         >>> time.parse({"dt": "20250131", "hour": 5})
@@ -146,7 +146,7 @@ class PartitionTime:
     # ------------------------------------------------------------------------------------------------ formatting
 
     def format(self, moment: dt.datetime) -> dict[str, str]:
-        """The texts of the columns that the pattern names, for a time.
+        """Returns the texts of the columns that the pattern names, for a time.
 
         >>> PartitionTime(("dt", "hour"), "$dt $hour:00:00", "yyyyMMdd HH:mm:ss").format(dt.datetime(2025, 1, 31, 5))
         {'dt': '20250131', 'hour': '05'}
@@ -223,7 +223,7 @@ class _Piece:
 
 
 def _bindings(pieces: Sequence[_Piece], parts: Sequence[Part]) -> Iterator[dict[str, tuple[Part, ...]]]:
-    """Every way to lay the pieces of a pattern over those of a formatter. A column begins and ends with a field."""
+    """Yields every way to lay the pieces of a pattern over those of a formatter. A column begins and ends with a field."""
     if not pieces:
         if not parts:
             yield {}
@@ -241,7 +241,7 @@ def _bindings(pieces: Sequence[_Piece], parts: Sequence[Part]) -> Iterator[dict[
 
 
 def _after_text(text: str, parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
-    """What is left of a formatter when a text has used up its beginning."""
+    """Yields what is left of a formatter when a text has used up its beginning."""
     if not text:
         yield parts
     elif parts:

@@ -1,7 +1,7 @@
-"""Where each file of a table lives.
+"""The path of every file of a table.
 
-Schemas, snapshots and tags belong to a branch; manifests, index files, statistics and data files of every branch live in
-the table's root. A partition's folder is only a place: its value is what ``_PARTITION`` in the manifest says.
+Schemas, snapshots and tags belong to a branch. Manifests, index files, statistics and data files of all branches are in the root of
+the table. The names of partition folders are in ``partition_names``.
 """
 
 from __future__ import annotations
@@ -110,25 +110,25 @@ class TablePaths:
 
     @property
     def history_index(self) -> str:
-        """The folder of this branch's history index; it comes, goes and moves with the branch."""
+        """The folder of the history index. It is part of the branch folder, so it is renamed and deleted with the branch."""
         return f"{self.branch_root}/{SIDECAR_FOLDER}"
 
     def history_segment(self, number: int) -> str:
         return f"{self.history_index}/{HISTORY_PREFIX}{number}"
 
     def bucket(self, partition_path: str, bucket: int, *, directory: str = "") -> str:
-        """The folder of one bucket; ``partition_path`` is empty for unpartitioned tables."""
+        """Returns the folder of one bucket; ``partition_path`` is empty for unpartitioned tables."""
         name = "bucket-postpone" if bucket == -2 else f"bucket-{bucket}"
         return "/".join(part for part in (self.root, directory.strip("/"), partition_path, name) if part)
 
 
 def check_name(name: object, what: str) -> None:
-    """Refuse a name of a tag, branch or consumer that would not be one file or folder in its place.
+    """Raises OptionError for a name of a tag, branch or consumer that cannot be the name of one file or folder.
 
     >>> check_name("a/b", "tag")
     Traceback (most recent call last):
     ...
-    lakebed.errors.OptionError: 'a/b' cannot be the name of a tag: it must be a text that is not blank, does not start with a dot and holds no slash, backslash or control character
+    lakebed.errors.OptionError: 'a/b' cannot be the name of a tag: it must be a text that is not blank, does not start with a dot and contains no slash, backslash or control character
     """
     good = (
         isinstance(name, str)
@@ -140,12 +140,12 @@ def check_name(name: object, what: str) -> None:
     if not good:
         raise OptionError(
             f"{name!r} cannot be the name of a {what}: it must be a text that is not blank, does not start with a dot "
-            "and holds no slash, backslash or control character"
+            "and contains no slash, backslash or control character"
         )
 
 
 def id_of(name: str, prefix: str) -> int | None:
-    """The number in names like ``snapshot-12``; ``None`` for any other name, ``snapshot-012`` included.
+    """Returns the number in names like ``snapshot-12``; ``None`` for any other name, ``snapshot-012`` included.
 
     >>> id_of("snapshot-12", "snapshot-"), id_of("snapshot-012", "snapshot-")
     (12, None)

@@ -141,12 +141,12 @@ _INTEGERS: Final = frozenset(
 
 
 def snapshot_from_json(text: str | bytes, *, where: str) -> Snapshot:
-    """The snapshot in a file's text; ``where`` names the file in errors."""
+    """Returns the snapshot in a file's text; ``where`` names the file in errors."""
     return snapshot_from_dict(load_json_object(text, where=where), where=where)
 
 
 def load_json_object(text: str | bytes, *, where: str) -> dict[str, Any]:
-    """A JSON object, or an error that names the file."""
+    """Returns a JSON object, or an error that names the file."""
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -157,7 +157,7 @@ def load_json_object(text: str | bytes, *, where: str) -> dict[str, Any]:
 
 
 def snapshot_from_dict(raw: Mapping[str, Any], *, where: str) -> Snapshot:
-    """The snapshot that a JSON object means."""
+    """Returns the snapshot that a JSON object means."""
     version = raw.get("version", 1)
     if type(version) is int and version > CURRENT_VERSION:
         raise UnsupportedError(
@@ -193,7 +193,7 @@ def _check_type(key: str, value: object, where: str) -> None:
 
 
 def snapshot_to_dict(snapshot: Snapshot) -> dict[str, Any]:
-    """The JSON object of a snapshot, in Paimon's key order, absent values left out."""
+    """Returns the JSON object of a snapshot, in Paimon's key order, absent values left out."""
     raw = {key: getattr(snapshot, name) for key, name in _KEYS}
     raw["commitKind"] = str(snapshot.commit_kind)
     raw["properties"] = dict(snapshot.properties) or None
@@ -201,5 +201,5 @@ def snapshot_to_dict(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def snapshot_to_json(snapshot: Snapshot) -> str:
-    """The text of a snapshot file."""
+    """Returns the text of a snapshot file."""
     return json.dumps(snapshot_to_dict(snapshot), indent=2, ensure_ascii=False)

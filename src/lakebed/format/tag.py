@@ -1,8 +1,8 @@
-"""One tag as JSON: the snapshot that it holds and, if it is to go some day, when it was made and how long it stays.
+"""One tag as JSON: its snapshot and, if the tag expires, its creation time and its retention.
 
-The layout is the one of Paimon's Java writer. Its moments are local times without a zone, as lists of numbers from which
-trailing zero seconds and nanoseconds are left out; its lengths of time are seconds with nine decimals. Both are only
-there when a retention was asked for. Python keeps microseconds: finer digits of others are cut off.
+The layout is that of Paimon's Java writer. Times are local times without a zone, written as lists of numbers without trailing zero
+seconds and nanoseconds. Lengths of time are seconds with nine decimals. Both are only present if the tag has a retention. Python
+keeps microseconds, so nanoseconds of other writers are cut off.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Tag(Printed):
 
 
 def tag_to_json(tag: Tag) -> str:
-    """The text of a tag file."""
+    """Returns the text of a tag file."""
     text = json.dumps(snapshot_to_dict(tag.snapshot), indent=2, separators=(",", " : "), ensure_ascii=False)
     lines = [text.removesuffix("\n}")]
     if tag.create_time is not None:
@@ -76,7 +76,7 @@ def _seconds_text(length: dt.timedelta) -> str:
 
 
 def tag_from_json(name: str, text: str | bytes, *, where: str) -> Tag:
-    """The tag in a file's text; ``where`` names the file in errors."""
+    """Returns the tag in a file's text; ``where`` names the file in errors."""
     raw = load_json_object(text, where=where)
     snapshot = snapshot_from_dict(raw, where=where)
     return Tag(name, snapshot, _moment(raw.get(_CREATE_TIME), where), _length(raw.get(_TIME_RETAINED), where))

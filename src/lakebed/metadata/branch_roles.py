@@ -49,7 +49,7 @@ class BranchRole(StrEnum):
 
 
 def chain_branches(options: Mapping[str, str]) -> ChainBranches | None:
-    """The data branches that the options of a chain table name; ``None`` if the table is not a chain table.
+    """Returns the data branches that the options of a chain table name; ``None`` if the table is not a chain table.
 
     A table that sets ``chain-table.enabled`` without naming both branches is not a chain table yet, as in Paimon.
     """
@@ -59,7 +59,7 @@ def chain_branches(options: Mapping[str, str]) -> ChainBranches | None:
 
 
 def branch_role(options: Mapping[str, str], branch: str) -> BranchRole:
-    """The role of a branch in a table with these options."""
+    """Returns the role of a branch in a table with these options."""
     names = chain_branches(options)
     if names is None:
         return BranchRole.ORDINARY

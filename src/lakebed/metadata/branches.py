@@ -102,7 +102,7 @@ def _write_draft(store: TableStore, branch: TablePaths, draft: str, start: _Star
 
 
 def _snapshot_bytes(store: TableStore, snapshot: Snapshot) -> bytes:
-    """The snapshot as its file has it; of a tag whose snapshot expired, as a file would have it."""
+    """Returns the snapshot as its file has it; of a tag whose snapshot expired, as a file would have it."""
     if store.snapshots.find(snapshot.id) == snapshot:
         with contextlib.suppress(NotFoundError):
             return store.storage.read(store.paths.snapshot(snapshot.id))
@@ -124,7 +124,7 @@ def _keep_if_held(store: TableStore, name: str, start: _Start) -> None:
 
 
 def _is_held(store: TableStore, start: _Start) -> bool:
-    """Whether the snapshot, or the tag, of which the branch was made is still what it was."""
+    """Returns whether the snapshot, or the tag, of which the branch was made is still what it was."""
     if start.snapshot is None or store.snapshots.find(start.snapshot.id) == start.snapshot:
         return True
     return start.tag is not None and store.snapshots.find_tag(start.tag) == start.snapshot

@@ -17,13 +17,13 @@ from lakebed.metadata.store import TableStore
 
 
 def changelog_ids(store: TableStore) -> list[int]:
-    """The ids of the long-lived changelogs of a branch, ascending."""
+    """Returns the ids of the long-lived changelogs of a branch, ascending."""
     found = (id_of(info.name, CHANGELOG_PREFIX) for info in store.storage.list(store.paths.changelogs))
     return sorted(number for number in found if number is not None)
 
 
 def find_changelog(store: TableStore, number: int) -> Snapshot | None:
-    """One long-lived changelog, ``None`` if it is not there."""
+    """Returns one long-lived changelog, ``None`` if it is not there."""
     path = store.paths.changelog(number)
     try:
         return snapshot_from_json(store.storage.read(path), where=path)

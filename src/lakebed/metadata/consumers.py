@@ -31,19 +31,19 @@ class Progress:
 
 
 def list_consumers(store: TableStore) -> dict[str, int]:
-    """Every consumer of the branch and the snapshot that it reads next, by name."""
+    """Returns every consumer of the branch and the snapshot that it reads next, by name."""
     found = {name: _read(store, name) for name in sorted(_modified_millis(store))}
     return {name: next_snapshot for name, next_snapshot in found.items() if next_snapshot is not None}
 
 
 def find_consumer(store: TableStore, name: str) -> int | None:
-    """The snapshot that a consumer reads next, or ``None`` if there is no such consumer."""
+    """Returns the snapshot that a consumer reads next, or ``None`` if there is no such consumer."""
     check_name(name, "consumer")
     return _read(store, name)
 
 
 def find_progress(store: TableStore, name: str) -> Progress | None:
-    """How far a consumer is, or ``None`` if there is no such consumer."""
+    """Returns how far a consumer is, or ``None`` if there is no such consumer."""
     check_name(name, "consumer")
     return _read_progress(store, name)
 
@@ -67,7 +67,7 @@ def _read_progress(store: TableStore, name: str) -> Progress | None:
 
 
 def smallest_next_snapshot(store: TableStore) -> int | None:
-    """The first snapshot that some consumer still has to read, or ``None`` if there are no consumers."""
+    """Returns the first snapshot that some consumer still has to read, or ``None`` if there are no consumers."""
     return min(list_consumers(store).values(), default=None)
 
 

@@ -50,7 +50,7 @@ class PartitionIndex:
 
 
 def partition_indexes(snapshot_id: int, entries: Iterable[IndexEntry]) -> dict[bytes, PartitionIndex]:
-    """The hash indexes among the index files of a snapshot, by partition."""
+    """Returns the hash indexes among the index files of a snapshot, by partition."""
     found: dict[bytes, dict[int, IndexEntry]] = {}
     for entry in entries:
         if entry.index_type == HASH:
@@ -59,14 +59,14 @@ def partition_indexes(snapshot_id: int, entries: Iterable[IndexEntry]) -> dict[b
 
 
 def indexes_of(store: TableStore, snapshot: Snapshot | None) -> dict[bytes, PartitionIndex]:
-    """The hash indexes of a snapshot, by partition."""
+    """Returns the hash indexes of a snapshot, by partition."""
     if snapshot is None:
         return {}
     return partition_indexes(snapshot.id, store.manifests.read_index(snapshot.index_manifest))
 
 
 def read_hashes(store: TableStore, entry: IndexEntry) -> Hashes:
-    """The hashes of an index file, ascending and each once. They are shared: do not change them."""
+    """Returns the hashes of an index file, ascending and each once. They are shared: do not change them."""
     path = index_path(store, entry)
 
     def decode() -> pa.Table:
@@ -83,7 +83,7 @@ def read_hashes(store: TableStore, entry: IndexEntry) -> Hashes:
 
 
 def read_partition(store: TableStore, index: PartitionIndex) -> dict[int, Hashes]:
-    """The hashes of every bucket of a partition."""
+    """Returns the hashes of every bucket of a partition."""
     entries = list(index.entries.values())
     if len(entries) <= 1:
         return {entry.bucket: read_hashes(store, entry) for entry in entries}
@@ -93,7 +93,7 @@ def read_partition(store: TableStore, index: PartitionIndex) -> dict[int, Hashes
 
 
 def load_latest(store: TableStore, partition: bytes) -> tuple[PartitionIndex, dict[int, Hashes]]:
-    """The index of a partition as it is now, and the hashes of its buckets.
+    """Returns the index of a partition as it is now, and the hashes of its buckets.
 
     If the snapshot expires while its files are read, the index of a newer snapshot is returned.
     """
@@ -108,7 +108,7 @@ def load_latest(store: TableStore, partition: bytes) -> tuple[PartitionIndex, di
 
 
 def index_path(store: TableStore, entry: IndexEntry) -> str:
-    """Where an index file lies."""
+    """Returns where an index file lies."""
     return (entry.external_path or store.paths.index(entry.file_name)).removeprefix("file:")
 
 
@@ -161,7 +161,7 @@ def write_index(store: TableStore, name: str, partition: bytes, bucket: int, has
 
 
 def buckets_with(store: TableStore, index: PartitionIndex, hashes: Hashes) -> Sequence[int]:
-    """The buckets of a partition that have one of a few hashes; files are read until every hash is found."""
+    """Returns the buckets of a partition that have one of a few hashes; files are read until every hash is found."""
     left = hash_index.ascending(hashes)
     found: list[int] = []
     entries = [entry for _, entry in sorted(index.entries.items())]
@@ -184,7 +184,7 @@ def _holds(store: TableStore, hashes: Hashes, entry: IndexEntry) -> npt.NDArray[
 
 
 def _are_in(known: Hashes, hashes: Hashes) -> npt.NDArray[np.bool_]:
-    """Which hashes are among ascending ones."""
+    """Returns which hashes are among ascending ones."""
     at = np.searchsorted(known, hashes)
     there = at < len(known)
     there[there] = known[at[there]] == hashes[there]

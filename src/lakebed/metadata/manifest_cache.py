@@ -116,7 +116,7 @@ class ManifestCache:
         self.hits = self.disk_hits = self.misses = 0
 
     def load(self, path: str, decode: Callable[[], pa.Table]) -> pa.Table:
-        """The manifest under a path; ``decode`` reads it if nobody has it or is about to."""
+        """Returns the manifest under a path; ``decode`` reads it if nobody has it or is about to."""
         with self._lock:
             table = self._held(path)
             if table is not None:
@@ -166,7 +166,7 @@ class ManifestCache:
         return held[0]
 
     def holds(self, path: str) -> bool:
-        """Whether a manifest is in memory."""
+        """Returns whether a manifest is in memory."""
         with self._lock:
             return path in self._tables
 
@@ -190,6 +190,6 @@ class ManifestCache:
             self._bytes = 0
 
     def statistics(self) -> CacheStatistics:
-        """How it was used so far."""
+        """Returns how it was used so far."""
         with self._lock:
             return CacheStatistics(self.hits, self.disk_hits, self.misses, len(self._tables), self._bytes)

@@ -54,19 +54,19 @@ class Manifests:
     # ------------------------------------------------------------------------------------------------- reading
 
     def read_list(self, name: str) -> list[ManifestMeta]:
-        """The manifests that a manifest list names, in order."""
+        """Returns the manifests that a manifest list names, in order."""
         return decode_manifest_list(self.list_bytes(name), where=self.paths.manifest(name))
 
     def list_bytes(self, name: str) -> bytes:
-        """A manifest list as it is on disk."""
+        """Returns a manifest list as it is on disk."""
         return self._read(self.paths.manifest(name), "manifest list")
 
     def base_and_delta(self, snapshot: Snapshot) -> list[ManifestMeta]:
-        """Every manifest of a snapshot, in the order in which entries fold."""
+        """Returns every manifest of a snapshot, in the order in which entries fold."""
         return self.read_list(snapshot.base_manifest_list) + self.read_list(snapshot.delta_manifest_list)
 
     def read_entries(self, metas: Sequence[ManifestMeta]) -> pa.Table:
-        """The entries of these manifests, in order, unfolded."""
+        """Returns the entries of these manifests, in order, unfolded."""
         if not metas:
             return NO_ENTRIES
         tables: dict[str, pa.Table] = {}
@@ -80,7 +80,7 @@ class Manifests:
         )
 
     def read_index(self, name: str | None) -> list[IndexEntry]:
-        """The live index files that an index manifest names."""
+        """Returns the live index files that an index manifest names."""
         if name is None:
             return []
         path = self.paths.manifest(name)
@@ -128,12 +128,12 @@ class ManifestWriter:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def write_list(self, metas: Sequence[ManifestMeta]) -> tuple[str, int]:
-        """A manifest list; gives its name and size."""
+        """Returns a manifest list; gives its name and size."""
         data = encode_manifest_list(metas, codec=self.codec, level=self.zstd_level)
         return self._write("manifest-list", data), len(data)
 
     def write_index(self, entries: Sequence[IndexEntry]) -> str:
-        """An index manifest with all live index files; gives its name."""
+        """Returns an index manifest with all live index files; gives its name."""
         return self._write("index-manifest", encode_index_manifest(entries, codec=self.codec, level=self.zstd_level))
 
     def write_entries(self, entries: pa.Table) -> list[ManifestMeta]:
@@ -162,7 +162,7 @@ class ManifestWriter:
         self.written = [path for path in self.written if path in keep or path in left]
 
     def _encode_up_to_target(self, entries: pa.Table, rows: int) -> tuple[bytes, int]:
-        """As many entries as one manifest should hold, ``rows`` if those fit: then they are encoded only once."""
+        """Returns as many entries as one manifest should hold, ``rows`` if those fit: then they are encoded only once."""
         rows = min(rows, len(entries))
         while True:
             data = encode_manifest(entries.slice(0, rows), codec=self.codec, level=self.zstd_level)
@@ -207,7 +207,7 @@ class ManifestWriter:
 
 
 def _partition_stats(partitions: pa.ChunkedArray, types: Sequence[DataType]) -> SimpleStats:
-    """Each distinct partition is looked at once; of a single one the bounds are its own bytes."""
+    """Returns each distinct partition is looked at once; of a single one the bounds are its own bytes."""
     found = pc.value_counts(partitions.combine_chunks())
     distinct, counts = found.field("values"), found.field("counts").to_numpy()
     columns = decode_rows(distinct, types)

@@ -36,12 +36,12 @@ class Schemas:
         self._first: bytes | None = None
 
     def ids(self) -> list[int]:
-        """The ids that exist, ascending."""
+        """Returns the ids that exist, ascending."""
         found = (id_of(info.name, SCHEMA_PREFIX) for info in self._storage.list(self._paths.schemas))
         return sorted(schema_id for schema_id in found if schema_id is not None)
 
     def get(self, schema_id: int) -> TableSchema:
-        """One schema by its id."""
+        """Returns one schema by its id."""
         known = self._known.get(schema_id)
         if known is None:
             path = self._paths.schema(schema_id)
@@ -58,7 +58,7 @@ class Schemas:
         return known.schema
 
     def latest(self) -> TableSchema | None:
-        """The schema with the highest id, or ``None`` if there is no table here."""
+        """Returns the schema with the highest id, or ``None`` if there is no table here."""
         # A known schema plus two probes save a listing; whoever adds a schema adds the next number.
         if self._known:
             latest = max(self._known)
@@ -71,7 +71,7 @@ class Schemas:
         return self.get(ids[-1]) if ids else None
 
     def _is_there(self, schema_id: int) -> bool:
-        """Whether the file of a known schema is the one that was read."""
+        """Returns whether the file of a known schema is the one that was read."""
         return self._storage.stamp(self._paths.schema(schema_id)) == self._known[schema_id].stamp
 
     def _check_same_table(self, first: bytes | None) -> None:

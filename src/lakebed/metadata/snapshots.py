@@ -29,12 +29,12 @@ class Snapshots:
         self._paths = paths
 
     def ids(self) -> list[int]:
-        """The ids that exist, ascending."""
+        """Returns the ids that exist, ascending."""
         found = (id_of(info.name, SNAPSHOT_PREFIX) for info in self._storage.list(self._paths.snapshots))
         return sorted(snapshot_id for snapshot_id in found if snapshot_id is not None)
 
     def get(self, snapshot_id: int) -> Snapshot:
-        """One snapshot by its id."""
+        """Returns one snapshot by its id."""
         found = self.find(snapshot_id)
         if found is None:
             ids = self.ids()
@@ -43,7 +43,7 @@ class Snapshots:
         return found
 
     def find(self, snapshot_id: int) -> Snapshot | None:
-        """One snapshot by its id, or ``None`` if it is not there (never was, or expired)."""
+        """Returns one snapshot by its id, or ``None`` if it is not there (never was, or expired)."""
         path = self._paths.snapshot(snapshot_id)
         try:
             text = self._storage.read(path)
@@ -52,7 +52,7 @@ class Snapshots:
         return snapshot_from_json(text, where=path)
 
     def latest_id(self) -> int | None:
-        """The highest id, or ``None`` for a table without snapshots."""
+        """Returns the highest id, or ``None`` for a table without snapshots."""
         hint = self._hint(self._paths.latest_hint)
         if (
             hint is not None
@@ -64,7 +64,7 @@ class Snapshots:
         return ids[-1] if ids else None
 
     def latest(self) -> Snapshot | None:
-        """The newest snapshot, or ``None`` for a table without snapshots."""
+        """Returns the newest snapshot, or ``None`` for a table without snapshots."""
         while (latest_id := self.latest_id()) is not None:
             found = self.find(latest_id)
             if found is not None:  # else it was rolled back between the two looks
@@ -72,7 +72,7 @@ class Snapshots:
         return None
 
     def earliest_id(self) -> int | None:
-        """The lowest id, or ``None`` for a table without snapshots."""
+        """Returns the lowest id, or ``None`` for a table without snapshots."""
         hint = self.earliest_hint()
         if (
             hint is not None
@@ -84,11 +84,11 @@ class Snapshots:
         return ids[0] if ids else None
 
     def earliest_hint(self) -> int | None:
-        """What the hint says of the lowest id, right or wrong; ``None`` if it says nothing."""
+        """Returns what the hint says of the lowest id, right or wrong; ``None`` if it says nothing."""
         return self._hint(self._paths.earliest_hint)
 
     def earliest(self) -> Snapshot | None:
-        """The oldest snapshot that still exists, even while others expire."""
+        """Returns the oldest snapshot that still exists, even while others expire."""
         while (earliest_id := self.earliest_id()) is not None:
             found = self.find(earliest_id)
             if found is not None:
@@ -96,16 +96,16 @@ class Snapshots:
         return None
 
     def at(self, time_millis: int) -> Snapshot | None:
-        """The newest snapshot committed at or before a moment, or ``None`` if all are later."""
+        """Returns the newest snapshot committed at or before a moment, or ``None`` if all are later."""
         return self._newest(lambda snapshot: snapshot.time_millis <= time_millis)
 
     def since(self, time_millis: int) -> Snapshot | None:
-        """The oldest snapshot committed at or after a moment, or ``None`` if all are earlier."""
+        """Returns the oldest snapshot committed at or after a moment, or ``None`` if all are earlier."""
         found = (snapshot for snapshot in self.read_many(self.ids()) if snapshot.time_millis >= time_millis)
         return next(found, None)
 
     def at_watermark(self, watermark: int) -> Snapshot | None:
-        """The newest snapshot whose watermark is at most the given one, or ``None`` if there is none."""
+        """Returns the newest snapshot whose watermark is at most the given one, or ``None`` if there is none."""
 
         def fits(snapshot: Snapshot) -> bool:
             own = snapshot.watermark
@@ -114,7 +114,7 @@ class Snapshots:
         return self._newest(fits)
 
     def since_watermark(self, watermark: int) -> Snapshot | None:
-        """The oldest snapshot whose watermark is at least the given one, or ``None`` if there is none."""
+        """Returns the oldest snapshot whose watermark is at least the given one, or ``None`` if there is none."""
         found = (
             snapshot
             for snapshot in self.read_many(self.ids())
@@ -123,7 +123,7 @@ class Snapshots:
         return next(found, None)
 
     def _newest(self, fits: Callable[[Snapshot], bool]) -> Snapshot | None:
-        """The newest snapshot that fits.
+        """Returns the newest snapshot that fits.
 
         Walks back from the newest in growing windows: neither commit times nor watermarks need ascend with the ids, so the
         first hit from the end is the answer, and a bisection could miss it.
@@ -139,7 +139,7 @@ class Snapshots:
         return None
 
     def read_many(self, ids: list[int]) -> list[Snapshot]:
-        """The snapshots of these ids that still exist, in the order given."""
+        """Returns the snapshots of these ids that still exist, in the order given."""
         if len(ids) < _FIRST_WINDOW:
             found = [self.find(snapshot_id) for snapshot_id in ids]
         else:
@@ -172,12 +172,12 @@ class Snapshots:
     # ------------------------------------------------------------------------------------------------- tags
 
     def tags(self) -> dict[str, Snapshot]:
-        """Every tag and the snapshot it holds, by name."""
+        """Returns every tag and the snapshot it holds, by name."""
         found = {name: self.find_tag(name) for name in self._tag_names()}
         return {name: snapshot for name, snapshot in found.items() if snapshot is not None}
 
     def find_tag(self, name: str) -> Snapshot | None:
-        """The snapshot that a tag holds, or ``None`` if there is no such tag."""
+        """Returns the snapshot that a tag holds, or ``None`` if there is no such tag."""
         path = self._paths.tag(name)
         try:
             text = self._storage.read(path)
@@ -186,7 +186,7 @@ class Snapshots:
         return snapshot_from_json(text, where=path)
 
     def tag(self, name: str) -> Snapshot:
-        """The snapshot that a tag holds."""
+        """Returns the snapshot that a tag holds."""
         found = self.find_tag(name)
         if found is None:
             shown = ", ".join(self._tag_names()) or "none"

@@ -42,25 +42,25 @@ class TableStore:
         return TableStore, (self.storage, self.paths, self.name, dict(self.overlay))
 
     def schema(self) -> TableSchema:
-        """The latest schema."""
+        """Returns the latest schema."""
         latest = self.schemas.latest()
         if latest is None:
             raise NotFoundError(f"table {self.name} does not exist at {self.paths.root}")
         return self._overlaid(latest)
 
     def schema_of(self, snapshot: Snapshot) -> TableSchema:
-        """The schema that a snapshot was written with."""
+        """Returns the schema that a snapshot was written with."""
         return self._overlaid(self.schemas.get(snapshot.schema_id))
 
     def _overlaid(self, schema: TableSchema) -> TableSchema:
         return replace(schema, options={**schema.options, **self.overlay}) if self.overlay else schema
 
     def with_options(self, options: Mapping[str, str]) -> TableStore:
-        """The same branch with more options for this handle only."""
+        """Returns the same branch with more options for this handle only."""
         return replace(self, overlay={**self.overlay, **options})
 
     def branch_names(self) -> list[str]:
-        """The branches besides main, by name."""
+        """Returns the branches besides main, by name."""
         return sorted(
             info.name.removeprefix(BRANCH_PREFIX)
             for info in self.storage.list(self.paths.branches)
@@ -68,7 +68,7 @@ class TableStore:
         )
 
     def on_branch(self, branch: str) -> TableStore:
-        """The same table on another branch."""
+        """Returns the same table on another branch."""
         if branch != MAIN_BRANCH and branch not in self.branch_names():
             known = ", ".join([MAIN_BRANCH, *self.branch_names()])
             raise NotFoundError(f"table {self.name} has no branch {branch!r}; its branches: {known}")

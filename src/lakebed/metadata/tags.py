@@ -53,19 +53,19 @@ __all__ = [
 
 
 def list_tags(store: TableStore) -> list[Tag]:
-    """Every tag of the branch, by name."""
+    """Returns every tag of the branch, by name."""
     found = (find_tag(store, name) for name in sorted(_modified_millis(store)))
     return [tag for tag in found if tag is not None]
 
 
 def find_tag(store: TableStore, name: str) -> Tag | None:
-    """One tag, or ``None`` if there is no such tag."""
+    """Returns one tag, or ``None`` if there is no such tag."""
     text = _read(store, name)
     return None if text is None else tag_from_json(name, text, where=store.paths.tag(name))
 
 
 def get_tag(store: TableStore, name: str) -> Tag:
-    """One tag."""
+    """Returns one tag."""
     return tag_from_json(name, _existing(store, name), where=store.paths.tag(name))
 
 
@@ -77,7 +77,7 @@ def _read(store: TableStore, name: str) -> bytes | None:
 
 
 def _existing(store: TableStore, name: str) -> bytes:
-    """The text of a tag that has to be there, whatever it says: what is damaged can still be replaced or deleted."""
+    """Returns the text of a tag that has to be there, whatever it says: what is damaged can still be replaced or deleted."""
     text = _read(store, name) if name in _modified_millis(store) else None
     if text is None:
         raise _no_tag(store, name)
@@ -245,7 +245,7 @@ def _take_back(store: TableStore, tag: Tag, before: bytes | None) -> None:
 
 
 def _length(given: str | dt.timedelta | None) -> dt.timedelta | None:
-    """A retention as a length of time."""
+    """Returns a retention as a length of time."""
     if given is None:
         return None
     length = parse_length(given, "time_retained")
@@ -320,7 +320,7 @@ def _delete(store: TableStore, texts: dict[str, bytes], *, dry_run: bool) -> Rem
 
 
 def _snapshots_of(store: TableStore, texts: dict[str, bytes]) -> Sequence[Snapshot]:
-    """The distinct snapshots that these tags hold, ascending."""
+    """Returns the distinct snapshots that these tags hold, ascending."""
     found: dict[tuple[int, str], Snapshot] = {}
     for name, text in texts.items():
         with contextlib.suppress(CorruptError):
@@ -338,5 +338,5 @@ def _moment(given: object, now: dt.datetime) -> dt.datetime:
 
 
 def _local(moment: dt.datetime) -> dt.datetime:
-    """A moment as the local time that tags hold."""
+    """Returns a moment as the local time that tags hold."""
     return moment if moment.tzinfo is None else moment.astimezone().replace(tzinfo=None)

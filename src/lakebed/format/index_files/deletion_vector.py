@@ -1,8 +1,8 @@
 """Deletion vectors: which physical rows of a data file are deleted, as Roaring bitmaps inside an index file.
 
-An index file is one version byte (1) and then blobs back to back: ``size | magic | bitmap | CRC32``. Two kinds are
-read, told apart by their magic: bitmap32 and bitmap64 (the one that Iceberg uses). Only bitmap32 is written, because
-pypaimon can read no other. A blob whose size, magic, checksum or bitmap does not hold is :class:`CorruptError`.
+An index file is one version byte (1) followed by blobs without gaps: ``size | magic | bitmap | CRC32``. The magic distinguishes two
+kinds that are read: bitmap32, and bitmap64, which Iceberg uses. Only bitmap32 is written, because pypaimon cannot read the other.
+A blob with a wrong size, magic, checksum or bitmap raises :class:`CorruptError`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FRAME: Final = 8  # the size before and the checksum after
 
 @dataclass(frozen=True, slots=True)
 class VectorRange:
-    """Where the deletion vector of one data file lies in an index file; ``length`` leaves out size and checksum."""
+    """The place of the deletion vector of one data file in an index file; ``length`` is without size and checksum."""
 
     file_name: str
     offset: int
@@ -38,7 +38,7 @@ class VectorRange:
 def read_deletion_vector(
     blob: bytes, *, where: str, length: int | None = None, cardinality: int | None = None
 ) -> npt.NDArray[np.int64]:
-    """The deleted positions, ascending, from the bytes of an index file that begin at the vector's offset.
+    """Returns the deleted positions, ascending, from the bytes of an index file that begin at the vector's offset.
 
     Bytes after the vector are ignored. ``length`` and ``cardinality``, where given, are those of the manifest and must
     agree; bitmap32 counts its length without size and checksum, bitmap64 with them.
@@ -68,7 +68,7 @@ def read_deletion_vector(
 
 
 def write_deletion_vectors(vectors: Mapping[str, npt.ArrayLike]) -> tuple[bytes, list[VectorRange]]:
-    """A whole index file with one bitmap32 per data file name, and where each of them lies."""
+    """Returns an index file with one bitmap32 per data file name, and the place of each."""
     blobs = [_VERSION]
     ranges: list[VectorRange] = []
     offset = len(_VERSION)

@@ -42,14 +42,14 @@ _CODECS: Final = {
 
 
 def optional(avro_type: object) -> dict[str, Any]:
-    """The rest of a field that may be null; Java takes it for granted that null is the first branch."""
+    """Returns the rest of a field that may be null; Java takes it for granted that null is the first branch."""
     return {"type": ["null", avro_type], "default": None}
 
 
 def encode(
     schema: Mapping[str, Any], records: Iterable[Mapping[str, Any]], *, codec: str = "zstd", level: int = 1
 ) -> bytes:
-    """An Avro file with these records; ``codec`` is a value of the option ``manifest.compression``."""
+    """Returns an Avro file with these records; ``codec`` is a value of the option ``manifest.compression``."""
     name = _CODECS.get(codec.lower())
     if name is None:
         raise OptionError(f"option manifest.compression: {codec!r} is not one of {', '.join(sorted(_CODECS))}")
@@ -63,14 +63,14 @@ def encode(
 def encode_columns(
     schema: Mapping[str, Any], columns: avro_columns.Columns, count: int, *, codec: str = "zstd", level: int = 1
 ) -> bytes:
-    """The same file out of columns instead of records: thirty times faster where there are many."""
+    """Returns the same file out of columns instead of records: thirty times faster where there are many."""
     empty = encode(schema, [], codec=codec, level=level)
     records = avro_columns.encode_records(schema, columns, count)
     return avro_columns.container(empty, records, codec=_CODECS[codec.lower()], level=level)
 
 
 def decode(data: bytes, *, where: str) -> pa.Table:
-    """All records of an Avro file as an Arrow table; nested records are struct columns."""
+    """Returns all records of an Avro file as an Arrow table; nested records are struct columns."""
     if not data.startswith(MAGIC):
         raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); restore it or roll back")
     try:
@@ -82,7 +82,7 @@ def decode(data: bytes, *, where: str) -> pa.Table:
 
 
 def decode_records(data: bytes, *, where: str) -> list[dict[str, Any]]:
-    """All records of an Avro file as dictionaries, for files with few records."""
+    """Returns all records of an Avro file as dictionaries, for files with few records."""
     if not data.startswith(MAGIC):
         raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); restore it or roll back")
     try:
@@ -94,7 +94,7 @@ def decode_records(data: bytes, *, where: str) -> list[dict[str, Any]]:
 
 
 def records_and_schema(data: bytes, *, where: str) -> tuple[list[dict[str, Any]], str]:
-    """The records of a small file and its schema as text; those of many files can become one table together."""
+    """Returns the records of a small file and its schema as text; those of many files can become one table together."""
     if not data.startswith(MAGIC):
         raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); restore it or roll back")
     try:
@@ -113,7 +113,7 @@ def table_of(records: list[dict[str, Any]], schema: str) -> pa.Table:
 
 
 def unpacked(data: bytes, *, where: str) -> tuple[str, bytes]:
-    """The schema of an Avro file as text, and its records as they are encoded, with nothing between them."""
+    """Returns the schema of an Avro file as text, and its records as they are encoded, with nothing between them."""
     if not data.startswith(MAGIC):
         raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); restore it or roll back")
     try:
@@ -156,7 +156,7 @@ def _decode_columns(data: bytes) -> pa.Table:
 
 
 def _one_block(schema: str, records: int, body: bytes) -> bytes:
-    """An uncompressed file with all records in one block."""
+    """Returns an uncompressed file with all records in one block."""
     meta = b"".join(map(_text, (b"avro.codec", b"null", b"avro.schema", schema.encode())))
     sync = bytes(16)
     return b"".join((MAGIC, _long(2), meta, _long(0), sync, _long(records), _long(len(body)), body, sync))
@@ -195,7 +195,7 @@ def _arrow_field(field: Mapping[str, Any], named: dict[str, pa.DataType]) -> pa.
 
 
 def _arrow_type(avro: Any, named: dict[str, pa.DataType]) -> tuple[pa.DataType, bool]:
-    """The Arrow type of an Avro type and whether it may be null; ``named`` holds the records met so far."""
+    """Returns the Arrow type of an Avro type and whether it may be null; ``named`` holds the records met so far."""
     if isinstance(avro, list):
         rest = [part for part in avro if part != "null"]
         if len(rest) != 1:

@@ -29,7 +29,7 @@ _INTEGERS: Final = ("int", "long")
 
 
 def encode_records(schema: Mapping[str, Any], columns: Columns, count: int) -> pa.Array:
-    """The bytes of each record; ``columns`` has a column for each field of the schema, and for a record its columns."""
+    """Returns the bytes of each record; ``columns`` has a column for each field of the schema, and for a record its columns."""
     if count == 0:
         return pa.array([], pa.binary())
     parts = []
@@ -86,7 +86,7 @@ def _encode_lists(items: Any, values: pa.Array) -> pa.Array:
 
 
 def _varints(values: npt.NDArray[np.int64]) -> pa.Array:
-    """Each number as Avro writes it: signs folded in, then seven bits to a byte, lowest first."""
+    """Returns each number as Avro writes it: signs folded in, then seven bits to a byte, lowest first."""
     folded = ((values << 1) ^ (values >> 63)).view(np.uint64)
     highest = int(folded.max()) if len(folded) else 0
     width = max(1, -(-highest.bit_length() // 7))
@@ -110,7 +110,7 @@ def _bytes_of(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int32]) -> pa
 
 
 def container(header: bytes, records: pa.Array, *, codec: str, level: int) -> bytes:
-    """An Avro file out of an empty one, which ends with the marker between blocks, and encoded records."""
+    """Returns an Avro file out of an empty one, which ends with the marker between blocks, and encoded records."""
     marker = header[-16:]
     offsets = np.frombuffer(records.buffers()[1], np.int32, len(records) + 1, records.offset * 4)
     data = memoryview(records.buffers()[2])

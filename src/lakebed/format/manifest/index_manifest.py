@@ -95,12 +95,12 @@ class IndexEntry:
 
 
 def encode_index_manifest(entries: Iterable[IndexEntry], *, codec: str = "zstd", level: int = 1) -> bytes:
-    """The bytes of an index manifest with all live index files."""
+    """Returns the bytes of an index manifest with all live index files."""
     return avro.encode(INDEX_MANIFEST_AVRO, [_to_record(entry) for entry in entries], codec=codec, level=level)
 
 
 def decode_index_manifest(data: bytes, *, where: str) -> list[IndexEntry]:
-    """The index files that an index manifest lists."""
+    """Returns the index files that an index manifest lists."""
     try:
         return [_from_record(record, where) for record in avro.decode_records(data, where=where)]
     except (AttributeError, KeyError, TypeError) as error:
@@ -154,7 +154,7 @@ def _from_record(record: Mapping[str, Any], where: str) -> IndexEntry:
 
 
 def combine(live: Sequence[IndexEntry], changes: Sequence[IndexEntry], *, bucketed: bool) -> list[IndexEntry]:
-    """The live index files after a commit's changes, all as ADD entries.
+    """Returns the live index files after a commit's changes, all as ADD entries.
 
     On bucketed tables HASH and DELETION_VECTORS have one file per (partition, bucket, type), and an ADD replaces it;
     all else is known by its file name, where an ADD must be new and a DELETE must hit.

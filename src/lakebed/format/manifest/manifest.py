@@ -139,12 +139,12 @@ class ManifestMeta:
 
 
 def encode_manifest_list(metas: Iterable[ManifestMeta], *, codec: str = "zstd", level: int = 1) -> bytes:
-    """The bytes of a manifest list; an empty one is a valid Avro file without records."""
+    """Returns the bytes of a manifest list; an empty one is a valid Avro file without records."""
     return avro.encode(MANIFEST_LIST_AVRO, [_meta_to_record(meta) for meta in metas], codec=codec, level=level)
 
 
 def decode_manifest_list(data: bytes, *, where: str) -> list[ManifestMeta]:
-    """The manifests of a manifest list, in order."""
+    """Returns the manifests of a manifest list, in order."""
     records = avro.decode_records(data, where=where)
     try:
         for record in records:
@@ -284,12 +284,12 @@ _IN_STATS: Final = {
 
 
 def decode_manifest(data: bytes, *, where: str) -> pa.Table:
-    """The entries of a manifest, in order, with the columns of ``ENTRY_SCHEMA``."""
+    """Returns the entries of a manifest, in order, with the columns of ``ENTRY_SCHEMA``."""
     return _entries(avro.decode(data, where=where), where)
 
 
 def decode_manifests(files: Sequence[tuple[str, bytes]]) -> list[pa.Table | LakebedError]:
-    """The entries of many manifests, given with their names; of one that cannot be decoded, the error.
+    """Returns the entries of many manifests, given with their names; of one that cannot be decoded, the error.
 
     The records of small ones become one table together, which is ten times faster than a table each.
     """
@@ -324,7 +324,7 @@ def _entries_or_error(where: str, data: bytes) -> pa.Table | LakebedError:
 
 
 def _entries(raw: pa.Table, where: str) -> pa.Table:
-    """The columns of entries out of the nested table that Avro gives."""
+    """Returns the columns of entries out of the nested table that Avro gives."""
     if "_VERSION" in raw.column_names:
         for version in pc.unique(raw["_VERSION"]).to_pylist():
             _check_version(version, where)
@@ -340,7 +340,7 @@ def _entries(raw: pa.Table, where: str) -> pa.Table:
 
 
 def _entry_column(raw: pa.Table, file: pa.StructArray, name: str, rows: int) -> pa.Array | pa.ChunkedArray:
-    """One column of the entries, out of the nested Avro table; what an older writer left out is null."""
+    """Returns one column of the entries, out of the nested Avro table; what an older writer left out is null."""
     if name in _TOP:
         return raw[_TOP[name]]
     path = _IN_STATS[name] if name in _IN_STATS else (_IN_FILE[name],)
@@ -353,7 +353,7 @@ def _entry_column(raw: pa.Table, file: pa.StructArray, name: str, rows: int) -> 
 
 
 def encode_manifest(entries: pa.Table, *, codec: str = "zstd", level: int = 1) -> bytes:
-    """The bytes of a manifest with these entries, in order."""
+    """Returns the bytes of a manifest with these entries, in order."""
     if len(entries) >= _COLUMNAR_FROM_ROWS:
         return avro.encode_columns(MANIFEST_AVRO, _as_columns(entries), len(entries), codec=codec, level=level)
     return avro.encode(MANIFEST_AVRO, map(_entry_to_record, entries.to_pylist()), codec=codec, level=level)
@@ -401,7 +401,7 @@ _IDENTITY: Final = ("partition", "bucket", "level", "file_name", "embedded_index
 
 
 def fold(entries: pa.Table, *, partial: bool = False, where: str = "manifests") -> pa.Table:
-    """What is left when every DELETE has cancelled its ADD, in order.
+    """Returns what is left when every DELETE has cancelled its ADD, in order.
 
     The identity of a file is partition, bucket, level, name, extra files, embedded index and external path. With
     ``partial`` (some manifests of a snapshot) an unmatched DELETE is kept, as its ADD is elsewhere; otherwise it is

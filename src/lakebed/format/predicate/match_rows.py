@@ -41,7 +41,7 @@ COMPARE: Final[dict[str, Callable[[Any, Any], Any]]] = {
 
 
 def to_arrow_expression(node: Node) -> pc.Expression:
-    """The condition as an Arrow expression: true, false or null exactly where SQL says so.
+    """Returns the condition as an Arrow expression: true, false or null exactly where SQL says so.
 
     A Parquet reader that gets it as a dataset filter first asks the row groups' statistics, and those leave NaN out:
     a row group of 3.0 and NaN passes for one of 3.0 only. Hand such a reader ``implied(node, other_columns)`` without
@@ -126,7 +126,7 @@ def _like_expression(node: Like) -> pc.Expression:
 
 
 def successor(prefix: str) -> str | None:
-    """The least string greater than all that start with the prefix, in the order of code points."""
+    """Returns the least string greater than all that start with the prefix, in the order of code points."""
     kept = prefix.rstrip(chr(0x10FFFF))
     if not kept:
         return None
@@ -147,7 +147,7 @@ def truth(node: Node, table: pa.Table) -> pa.ChunkedArray:
 
 
 def matches_rows(node: Node, table: pa.Table) -> Mask:
-    """Which rows of a table satisfy the condition; where it is unknown they do not.
+    """Returns which rows of a table satisfy the condition; where it is unknown they do not.
 
     >>> matches_rows(Compare("dt", ">", pa.scalar("b")), pa.table({"dt": ["a", "c", None]})).tolist()
     [False, True, False]

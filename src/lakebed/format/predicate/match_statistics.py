@@ -87,7 +87,7 @@ def _no_nulls(bounds: ColumnBounds) -> Mask:
 
 
 def _may_hold(node: Compare | In | Like, bounds: ColumnBounds) -> Mask:
-    """Whether a value within the bounds (or NaN, which is outside of all bounds) can satisfy the leaf."""
+    """Returns whether a value within the bounds (or NaN, which is outside of all bounds) can satisfy the leaf."""
     everything = np.full(len(bounds.minimum), fill_value=True)
     match node:
         case Like(_, _, negated):
@@ -113,14 +113,14 @@ def _has_type(bounds: ColumnBounds, wanted: pa.DataType) -> bool:
 
 
 def _bound_holds(bound: pa.Array, op: str, value: pa.Scalar) -> Mask:
-    """A bound against a value; a bound that is unknown or NaN, or a value that is NaN, rules nothing out."""
+    """Returns a bound against a value; a bound that is unknown or NaN, or a value that is NaN, rules nothing out."""
     if pa.types.is_floating(value.type) and math.isnan(value.as_py()):
         return np.full(len(bound), fill_value=True)
     return filled(COMPARE[op](_without_nan(bound), value), if_null=True)
 
 
 def _some_in_bounds(values: pa.Array, bounds: ColumnBounds) -> Mask:
-    """Whether any of the values lies within a file's bounds; an unknown bound is no bound."""
+    """Returns whether any of the values lies within a file's bounds; an unknown bound is no bound."""
     files = len(bounds.minimum)
     if len(values) == 0:
         return np.full(files, fill_value=False)
@@ -141,7 +141,7 @@ def _some_in_bounds(values: pa.Array, bounds: ColumnBounds) -> Mask:
 
 
 def _single_value_in(values: pa.Array, bounds: ColumnBounds) -> Mask:
-    """Whether a file holds one value only and it is among these. Truncated types and NaN leave that open."""
+    """Returns whether a file holds one value only and it is among these. Truncated types and NaN leave that open."""
     if pa.types.is_string(values.type) or pa.types.is_binary(values.type) or pa.types.is_floating(values.type):
         return np.full(len(bounds.minimum), fill_value=False)
     single = filled(pc.equal(bounds.minimum, bounds.maximum), if_null=False)
@@ -149,7 +149,7 @@ def _single_value_in(values: pa.Array, bounds: ColumnBounds) -> Mask:
 
 
 def _prefix_in_bounds(node: Like, bounds: ColumnBounds) -> Mask:
-    """Whether a string with the pattern's prefix lies within a file's bounds."""
+    """Returns whether a string with the pattern's prefix lies within a file's bounds."""
     prefix = node.prefix
     found = filled(pc.greater_equal(bounds.maximum, prefix), if_null=True)
     after = successor(prefix)

@@ -111,7 +111,7 @@ UNKNOWN: Final = Literal(None)
 
 
 def conjunction(nodes: Iterable[Node]) -> Node:
-    """All of these, flat and without constants that decide nothing."""
+    """Returns all of these, flat and without constants that decide nothing."""
     return _connect(And, nodes, neutral=TRUE, deciding=FALSE)
 
 
@@ -133,7 +133,7 @@ def _connect(kind: type[And | Or], nodes: Iterable[Node], *, neutral: Literal, d
 
 
 def negate(node: Node) -> Node:
-    """The condition that is true where this one is false, false where it is true, and unknown where it is.
+    """Returns the condition that is true where this one is false, false where it is true, and unknown where it is.
 
     >>> from lakebed.format.predicate import to_text
     >>> to_text(negate(Or((Compare("id", "<", pa.scalar(5)), IsNull("id")))))
@@ -158,7 +158,7 @@ def negate(node: Node) -> Node:
 
 
 def opposite(node: Compare | In | Like) -> Compare | In | Like:
-    """The opposite for a value that is not null."""
+    """Returns the opposite for a value that is not null."""
     if isinstance(node, Compare):
         return replace(node, op=_OPPOSITE[node.op])
     return replace(node, negated=not node.negated)
@@ -169,7 +169,7 @@ def _rebind_inverted(rebind: Callable[[Mapping[str, str]], pc.Expression], mappi
 
 
 def columns(node: Node) -> frozenset[str]:
-    """The top-level columns that the condition reads."""
+    """Returns the top-level columns that the condition reads."""
     match node:
         case And(children) | Or(children):
             return frozenset().union(*map(columns, children))
@@ -182,12 +182,12 @@ def columns(node: Node) -> frozenset[str]:
 
 
 def conjuncts(node: Node) -> tuple[Node, ...]:
-    """The conditions that all must hold; none for TRUE."""
+    """Returns the conditions that all must hold; none for TRUE."""
     return node.children if isinstance(node, And) else () if node == TRUE else (node,)
 
 
 def split(node: Node, names: Collection[str]) -> tuple[Node, Node]:
-    """The condition in two, of which both must hold: what only uses these columns, and the rest."""
+    """Returns the condition in two, of which both must hold: what only uses these columns, and the rest."""
     known = frozenset(names)
     inside = [part for part in conjuncts(node) if columns(part) <= known]
     rest = [part for part in conjuncts(node) if not columns(part) <= known]
@@ -195,7 +195,7 @@ def split(node: Node, names: Collection[str]) -> tuple[Node, Node]:
 
 
 def implied(node: Node, names: Collection[str]) -> Node:
-    """The strongest condition on these columns alone that every row that satisfies ``node`` satisfies too.
+    """Returns the strongest condition on these columns alone that every row that satisfies ``node`` satisfies too.
 
     >>> from lakebed.format.predicate import to_text
     >>> one = And((Compare("dt", "=", pa.scalar("a")), Compare("id", "=", pa.scalar(1))))
@@ -213,7 +213,7 @@ def implied(node: Node, names: Collection[str]) -> Node:
 
 
 def rename(node: Node, mapping: Mapping[str, str]) -> Node:
-    """The same condition on columns of other names; names that are not in the mapping stay."""
+    """Returns the same condition on columns of other names; names that are not in the mapping stay."""
     match node:
         case And(children):
             return And(tuple(rename(child, mapping) for child in children))
@@ -237,7 +237,7 @@ def _rename_opaque(node: Opaque, mapping: Mapping[str, str]) -> Opaque:
 
 
 def key_candidates(node: Node, column: str) -> pa.Array | None:
-    """The values that a column must be among, where the condition says so; None where it does not or they are many.
+    """Returns the values that a column must be among, where the condition says so; None where it does not or they are many.
 
     Used to find the buckets of keys, so a value comes in all its encodings: 0.0 also as -0.0, and NaN is not answered.
     """

@@ -13,7 +13,7 @@ from lakebed.format.predicate.nodes import And, Compare, In, IsNull, Like, Liter
 
 
 def to_text(node: Node) -> str:
-    """The condition as Spark SQL, for people; timestamps with a zone are in UTC."""
+    """Returns the condition as Spark SQL, for people; timestamps with a zone are in UTC."""
     match node:
         case And(children):
             return " AND ".join(
@@ -45,7 +45,7 @@ def _string_text(text: str) -> str:
 
 
 def value_text(value: pa.Scalar) -> str:
-    """A value that is not null as a Spark SQL literal.
+    """Returns a value that is not null as a Spark SQL literal.
 
     >>> value_text(pa.scalar(dt.date(2024, 1, 31)))
     "DATE '2024-01-31'"

@@ -201,7 +201,7 @@ Change: TypeAlias = (
 def apply_changes(
     schema: TableSchema, changes: Sequence[Change], *, time_millis: int, has_snapshots: bool = True
 ) -> TableSchema:
-    """The next schema of the table, or the same one if the changes change nothing.
+    """Returns the next schema of the table, or the same one if the changes change nothing.
 
     ``has_snapshots``: whether the table may have files already; only a table without any may change immutable options.
     """
@@ -416,7 +416,7 @@ def _dotted(path: tuple[str, ...]) -> str:
 
 
 def _edit_type(schema: TableSchema, path: tuple[str, ...], edit: Callable[[DataType], DataType]) -> TableSchema:
-    """The schema with the type at a path replaced."""
+    """Returns the schema with the type at a path replaced."""
     table = _at(Row(schema.fields), path, (), edit)
     assert isinstance(table, Row)  # noqa: S101 - a path of at least one name ends inside the table
     return replace(schema, fields=table.fields)
@@ -425,7 +425,7 @@ def _edit_type(schema: TableSchema, path: tuple[str, ...], edit: Callable[[DataT
 def _edit_fields(
     schema: TableSchema, path: tuple[str, ...], edit: Callable[[tuple[Field, ...]], tuple[Field, ...]]
 ) -> TableSchema:
-    """The schema with the list of fields that the last name of a path belongs to replaced."""
+    """Returns the schema with the list of fields that the last name of a path belongs to replaced."""
 
     def in_row(data_type: DataType) -> DataType:
         if not isinstance(data_type, Row):

@@ -16,7 +16,7 @@ from lakebed.format.types.widening import can_widen
 
 
 def merging_changes(columns: Sequence[Field], data: Sequence[Field], *, widen: bool = False) -> list[Change]:
-    """The changes after which a table with these columns has all columns of the data; none if it has them.
+    """Returns the changes after which a table with these columns has all columns of the data; none if it has them.
 
     >>> from lakebed.format.types.data_types import Atomic
     >>> old = [Field(0, "id", Atomic("INT"))]

@@ -70,7 +70,7 @@ def _check_deletion_vectors(options: TableOptions) -> None:
 
 
 def named_columns(key: str, value: str) -> set[str]:
-    """The columns that one option names.
+    """Returns the columns that one option names.
 
     >>> sorted(named_columns("fields.a,b.sequence-group", "c,d"))
     ['a', 'b', 'c', 'd']
@@ -88,7 +88,7 @@ def named_columns(key: str, value: str) -> set[str]:
 
 
 def rename_in_options(options: Mapping[str, str], old: str, new: str) -> dict[str, str]:
-    """The options after a column got another name."""
+    """Returns the options after a column got another name."""
     renamed: dict[str, str] = {}
     for key, value in options.items():
         if old not in named_columns(key, value):

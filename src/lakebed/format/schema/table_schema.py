@@ -85,7 +85,7 @@ class TableSchema(Printed):
 
     @classmethod
     def from_json(cls, text: str | bytes, *, where: str) -> TableSchema:
-        """The schema in a file's text; ``where`` names the file in errors."""
+        """Returns the schema in a file's text; ``where`` names the file in errors."""
         raw = load_json_object(text, where=where)
         version = 1 if raw.get("version") is None else raw["version"]
         if not isinstance(version, int):
@@ -103,7 +103,7 @@ class TableSchema(Printed):
         return schema
 
     def to_json(self) -> str:
-        """The text of ``schema-<id>``, laid out as Paimon lays it out."""
+        """Returns the text of ``schema-<id>``, laid out as Paimon lays it out."""
         raw: dict[str, Any] = {
             "version": self.version,
             "id": self.id,
@@ -138,18 +138,18 @@ class TableSchema(Printed):
         return {column.name: position for position, column in enumerate(self.fields)}
 
     def index(self, name: str) -> int:
-        """The position of a column."""
+        """Returns the position of a column."""
         position = self._positions.get(name)
         if position is None:
             raise SchemaError(unknown_name("column", name, self.field_names))
         return position
 
     def field(self, name: str) -> Field:
-        """The column of this name."""
+        """Returns the column of this name."""
         return self.fields[self.index(name)]
 
     def select(self, names: Iterable[str]) -> tuple[Field, ...]:
-        """The columns of these names, in the order of the names."""
+        """Returns the columns of these names, in the order of the names."""
         return tuple(self.field(name) for name in names)
 
     @property
@@ -168,7 +168,7 @@ class TableSchema(Printed):
         return keys if any(key.strip() for key in keys) else self.trimmed_primary_key
 
     def with_options(self, options: Mapping[str, str]) -> TableSchema:
-        """The same schema with these options instead of its own."""
+        """Returns the same schema with these options instead of its own."""
         return replace(self, options=dict(options))
 
 
@@ -263,7 +263,7 @@ def create_schema(
     comment: str | None = None,
     time_millis: int,
 ) -> TableSchema:
-    """The first schema of a new table: ids assigned, keys checked and made NOT NULL, key options moved to the lists.
+    """Returns the first schema of a new table: ids assigned, keys checked and made NOT NULL, key options moved to the lists.
 
     >>> from lakebed.format.types.data_types import parse_type
     >>> columns = [Field(0, "id", parse_type("BIGINT")), Field(0, "v", parse_type("STRING"))]
@@ -347,7 +347,7 @@ def _check_names(fields: Sequence[Field], where: str) -> None:
 
 
 def _rows(data_type: DataType) -> Iterator[Row]:
-    """The ROWs that make up a type, not those inside their fields."""
+    """Yields the ROWs that make up a type, not those inside their fields."""
     match data_type:
         case Row():
             yield data_type
@@ -369,7 +369,7 @@ def check_default(column: Field) -> None:
 
 
 def default_scalar(column: Field) -> pa.Scalar:
-    """The value that a row written without this column gets: null if the column has no default.
+    """Returns the value that a row written without this column gets: null if the column has no default.
 
     >>> default_scalar(Field(0, "d", Atomic("DECIMAL", (4, 2)), default="1.5"))
     <pyarrow.Decimal128Scalar: Decimal('1.50')>
@@ -425,7 +425,7 @@ def _number_inside(data_type: DataType, ids: Iterator[int]) -> DataType:
 
 
 def highest_id(fields: Iterable[Field]) -> int:
-    """The largest id of these columns and of all fields inside them; -1 if there are none."""
+    """Returns the largest id of these columns and of all fields inside them; -1 if there are none."""
     return max((f.id for column in fields for f in (column, *nested_fields(column.type))), default=-1)
 
 
@@ -437,7 +437,7 @@ _STRUCTURED_ID_DEPTHS: Final = 1 << 10
 
 
 def parquet_schema(fields: Iterable[Field]) -> pa.Schema:
-    """The Arrow schema to write Parquet with: every column, field, element, key and value carries its field id."""
+    """Returns the Arrow schema to write Parquet with: every column, field, element, key and value carries its field id."""
     return pa.schema([_parquet_field(column) for column in fields])
 
 
@@ -446,7 +446,7 @@ def _parquet_field(column: Field) -> pa.Field:
 
 
 def _parquet_type(data_type: DataType, owner: int, depth: int) -> pa.DataType:
-    """The type with ids inside; ``depth`` counts the arrays and maps between it and the field ``owner``."""
+    """Returns the type with ids inside; ``depth`` counts the arrays and maps between it and the field ``owner``."""
     inner = owner * _STRUCTURED_ID_DEPTHS + depth + 1
     match data_type:
         case Atomic():

@@ -1,13 +1,12 @@
-"""Column statistics of files and manifests: collected from Arrow or Parquet footers, shaped by the table's options,
-encoded as SimpleStats, and decoded for many files at once.
+"""Column statistics of data files and manifests: collecting, truncating, encoding as SimpleStats, decoding many at once.
 
-The one promise: a bound never excludes a row that is there. A float column with a NaN has no bounds (Spark orders NaN
-above everything, Parquet footers leave it out), zero is -0.0 as a minimum and 0.0 as a maximum, a cut string keeps an
-upper bound that is really above it, and what is not known is null.
+Statistics come from Arrow tables or Parquet footers; options of the table decide how much is kept. A bound never excludes an existing
+row. A floating-point column with NaN has no bounds, because Spark sorts NaN above everything and Parquet footers ignore it. Zero is
+-0.0 as a minimum and 0.0 as a maximum. The maximum of a truncated string is rounded up. Unknown values are null.
 
-Python values of bounds are what Arrow gives, except that TIMESTAMP(7..9) and what Python's date and time cannot hold
-are counted in units of the Arrow type since the epoch.
-"""  # noqa: D205
+Bounds are Python values as Arrow returns them. TIMESTAMP(7..9), and dates and times that Python cannot represent, are numbers in
+units of the Arrow type since the epoch.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +79,7 @@ def column_modes(
 
 @dataclass(frozen=True, slots=True)
 class ColumnStats:
-    """Bounds and null count of one column; null bounds are unknown (or all values are null), null count likewise."""
+    """Bounds and null count of one column. Bounds are ``None`` if they are unknown or all values are null."""
 
     min: Any = None
     max: Any = None
@@ -88,7 +87,7 @@ class ColumnStats:
 
 
 def collect_from_arrow(table: pa.Table) -> list[ColumnStats]:
-    """Exact statistics of each column of a table; nested columns only count their nulls."""
+    """Returns exact statistics of each column; of nested columns only the null count."""
     return [_collect(column) for column in table.columns]
 
 
@@ -119,7 +118,7 @@ def _python(scalar: pa.Scalar) -> Any:
 
 
 def _zero_safe(stats: ColumnStats) -> ColumnStats:
-    """-0.0 equals 0.0 in SQL but sorts before it in Java: a zero bound must cover both."""
+    """Returns bounds that cover both zeros: -0.0 equals 0.0 in SQL, but sorts before it in Java."""
     low, high = stats.min, stats.max
     if isinstance(low, float) and low == 0:
         low = -0.0
@@ -135,10 +134,10 @@ _PARQUET_UNITS: Final = {"milliseconds": "ms", "microseconds": "us", "nanosecond
 
 
 def collect_from_parquet(metadata: pq.FileMetaData, fields: Sequence[Field]) -> list[ColumnStats | None]:
-    """Statistics of each field out of a file's footer, without reading its data.
+    """Returns the statistics of each field from the footer of a file, without reading its data.
 
-    None where the footer does not tell: no statistics or only in some row groups, values too long for a footer, INT96,
-    nested fields, and FLOAT and DOUBLE, whose footers leave out NaN.
+    A field is ``None`` if the footer is not enough: no statistics or not in all row groups, values too long for a footer, INT96,
+    nested fields, and FLOAT and DOUBLE, whose footers ignore NaN.
     """
     schema = metadata.schema
     leaves = {schema.column(i).name: i for i in range(len(schema)) if schema.column(i).path == schema.column(i).name}
@@ -168,12 +167,12 @@ def _footer_stats(metadata: pq.FileMetaData, leaf: int | None, data_type: DataTy
         return ColumnStats(null_count=null_count)
     try:
         return ColumnStats(_from_raw(min(lows), data_type), _from_raw(max(highs), data_type), null_count)
-    except UnicodeDecodeError:  # a writer that cut the bounds inside of a character
+    except UnicodeDecodeError:  # a writer that truncated the bounds inside a character
         return None
 
 
 def _is_readable(leaf: pq.ColumnSchema, data_type: Atomic) -> bool:
-    """Whether the physical column holds this type in the way that :func:`_from_raw` reads."""
+    """Returns whether the physical column stores this type as :func:`_from_raw` expects it."""
     root, physical = data_type.root, leaf.physical_type
     if root in STRING_ROOTS or root in BINARY_ROOTS:
         return bool(physical == "BYTE_ARRAY")
@@ -209,7 +208,7 @@ def _from_raw(raw: Any, data_type: Atomic) -> Any:
 
 
 def truncate_min(value: Any, length: int) -> Any:
-    """A lower bound of at most ``length`` characters or bytes; other values as they are.
+    """Returns a lower bound of at most ``length`` characters or bytes; other values are unchanged.
 
     >>> truncate_min("lakebed", 4)
     'lake'
@@ -218,7 +217,7 @@ def truncate_min(value: Any, length: int) -> Any:
 
 
 def truncate_max(value: Any, length: int) -> Any:
-    r"""An upper bound of at most ``length`` characters or bytes, None where there is none; other values as they are.
+    r"""Returns an upper bound of at most ``length`` characters or bytes, or ``None``; other values are unchanged.
 
     >>> truncate_max("lakebed", 4), truncate_max("lake", 4), truncate_max(b"\xff\xff", 1)
     ('lakf', 'lake', None)
@@ -231,7 +230,7 @@ def truncate_max(value: Any, length: int) -> Any:
                 return value[: end - 1] + bytes([value[end - 1] + 1])
         elif ord(value[end - 1]) < 0x10FFFF:
             following = ord(value[end - 1]) + 1
-            # surrogates are no characters: the one after U+D7FF is U+E000
+            # surrogates are not characters: the character after U+D7FF is U+E000
             return value[: end - 1] + chr(0xE000 if following == 0xD800 else following)
     return None
 
@@ -254,14 +253,14 @@ EMPTY_STATS: Final = SimpleStats(EMPTY_ROW, EMPTY_ROW, ())
 def build_value_stats(
     stats: Sequence[ColumnStats | None], fields: Sequence[Field], modes: Sequence[StatsMode], *, dense: bool
 ) -> tuple[SimpleStats, tuple[str, ...] | None]:
-    """The value statistics of a file and its ``_VALUE_STATS_COLS``.
+    """Returns the value statistics of a file and its ``_VALUE_STATS_COLS``.
 
-    None for a column means that nothing is known about it; of nested columns Java keeps nothing, and neither do we.
-    ``dense`` keeps only columns of which something is known and names them, with None for "all of them"; otherwise the
-    rows have a field for every column and the names are None.
+    Statistics of a column are ``None`` if nothing is known. Nested columns have none, as in Java. With ``dense`` the rows have only the
+    columns with statistics, and the names list them (``None``: all columns). Otherwise the rows have a field for every column, and
+    the names are ``None``.
     """
     if not len(stats) == len(fields) == len(modes):
-        raise DataError(f"{len(stats)} statistics and {len(modes)} modes for {len(fields)} columns; give one each")
+        raise DataError(f"{len(stats)} statistics and {len(modes)} modes for {len(fields)} columns; give one of each per column")
     shaped = [
         _shaped(known, mode) if isinstance(field.type, Atomic) else None
         for known, field, mode in zip(stats, fields, modes, strict=True)
@@ -275,7 +274,7 @@ def build_value_stats(
 
 
 def build_full_stats(stats: Sequence[ColumnStats], types: Sequence[DataType]) -> SimpleStats:
-    """Statistics with every column and nothing cut: of keys and of partitions."""
+    """Returns statistics of every column, not truncated: those of keys and of partitions."""
     return _simple(stats, types)
 
 
@@ -295,7 +294,7 @@ def _simple(stats: Sequence[ColumnStats], types: Sequence[DataType]) -> SimpleSt
     for known in stats:
         for bound in (known.min, known.max):
             if isinstance(bound, float) and math.isnan(bound):
-                raise DataError("NaN is no bound; a column that holds NaN has no min and max")
+                raise DataError("NaN cannot be a bound; a column with NaN has no minimum and maximum")
     wide = [nullable(data_type) for data_type in types]
     low, high = encode_few_rows([[known.min for known in stats], [known.max for known in stats]], wide)
     return SimpleStats(low, high, tuple(known.null_count for known in stats))
@@ -322,9 +321,9 @@ def decode_stats(
     where: str = "the statistics",
     only: Sequence[int] | None = None,
 ) -> StatsColumns:
-    """Statistics of many files at once; files with empty statistics, or of another arity, give nulls.
+    """Returns the statistics of many files; nulls for files with empty statistics or with another number of columns.
 
-    ``only`` names the columns that are wanted, by number, instead of all.
+    ``only`` lists the numbers of the columns that are decoded; by default all are.
     """
     low, high, counts = (
         rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows

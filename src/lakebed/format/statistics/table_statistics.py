@@ -1,8 +1,8 @@
-"""What ``ANALYZE`` finds out about a table, as JSON: rows, bytes, and for some columns how their values are spread.
+"""The result of ``ANALYZE`` as JSON: rows and bytes of a table, and the distribution of the values of some columns.
 
-The file lies in ``statistics/`` and a snapshot names it. Its text is laid out as Paimon lays it out; keys that are unknown
-here are ignored, absent ones are left out. The bounds of a column are texts, in the form that Paimon reads them back from:
-a date as days and a time of day as milliseconds, a timestamp as wall clock time in UTC. Texts and bytes have no bounds.
+The file is in ``statistics/``, and a snapshot refers to it. Its layout is that of Paimon; unknown keys are ignored. The bounds of a
+column are texts in the form that Paimon parses: a date as days, a time of day as milliseconds, a timestamp as wall-clock time in
+UTC. Texts and bytes have no bounds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNKNOWN_BYTES_WIDTH: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnStatistics:
-    """How the values of a column are spread. Lengths are characters of texts, else bytes."""
+    """The distribution of the values of a column. Lengths count characters of texts, and bytes of other types."""
 
     column_id: int
     distinct_count: int | None = None
@@ -48,7 +48,7 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStatistics:
-    """What was found at a snapshot; ``record_count`` are rows after merging, ``byte_count`` the share of the files they take."""
+    """The statistics of a snapshot. ``record_count`` counts rows after merging, ``byte_count`` their share of the files."""
 
     snapshot_id: int
     schema_id: int
@@ -80,13 +80,13 @@ _TEXTS: Final = frozenset({"min", "max"})
 
 
 def statistics_to_json(statistics: TableStatistics) -> str:
-    """The text of a statistics file."""
+    """Returns the text of a statistics file."""
     raw: dict[str, Any] = _present(statistics, _TABLE_KEYS)
     return _pretty({**raw, "colStats": _columns_to_dict(statistics.columns)})
 
 
 def columns_to_json(columns: Mapping[str, ColumnStatistics]) -> str:
-    """The columns alone, as the system table shows them.
+    """Returns the columns alone, as the system table shows them.
 
     >>> print(columns_to_json({"id": ColumnStatistics(column_id=0, distinct_count=3)}))
     {
@@ -100,7 +100,7 @@ def columns_to_json(columns: Mapping[str, ColumnStatistics]) -> str:
 
 
 def statistics_from_json(text: str | bytes, *, where: str) -> TableStatistics:
-    """The statistics in a file's text; ``where`` names the file in errors."""
+    """Returns the statistics in a file's text; ``where`` names the file in errors."""
     raw = load_json_object(text, where=where)
     columns = raw.get("colStats") or {}
     if not isinstance(columns, dict) or not all(isinstance(column, dict) for column in columns.values()):
@@ -145,17 +145,17 @@ def _pretty(value: object) -> str:
 
 
 def is_analyzable(data_type: DataType) -> bool:
-    """Whether a column of this type has statistics: all but nested ones."""
+    """Returns whether a column of this type has statistics: every type that is not nested."""
     return isinstance(data_type, Atomic)
 
 
 def has_bounds(data_type: DataType) -> bool:
-    """Whether the least and greatest value of such a column are told."""
+    """Returns whether a column of this type has a minimum and a maximum."""
     return isinstance(data_type, Atomic) and data_type.root not in STRING_ROOTS | BINARY_ROOTS
 
 
 def fixed_width(data_type: DataType) -> int | None:
-    """The length that every value of a type counts for; ``None`` for texts and bytes, which are measured.
+    """Returns the length of every value of a type; ``None`` for texts and bytes, whose lengths are measured.
 
     >>> fixed_width(Atomic("DECIMAL", (18, 2))), fixed_width(Atomic("DECIMAL", (38, 2))), fixed_width(Atomic("STRING"))
     (8, 16, None)
@@ -168,13 +168,13 @@ def fixed_width(data_type: DataType) -> int | None:
 
 
 def unmeasured_width(data_type: DataType) -> int:
-    """The length that is told of a column of texts or bytes in which every value is null; Spark's guess."""
+    """Returns the length for a column of texts or bytes in which every value is null, as Spark estimates it."""
     is_text = isinstance(data_type, Atomic) and data_type.root in STRING_ROOTS
     return _UNKNOWN_TEXT_WIDTH if is_text else _UNKNOWN_BYTES_WIDTH
 
 
 def bound_text(value: pa.Scalar, data_type: DataType) -> str | None:
-    """A bound as Paimon writes it; ``None`` for null.
+    """Returns a bound as Paimon writes it; ``None`` for null.
 
     >>> bound_text(pa.scalar(19482, pa.date32()), Atomic("DATE"))
     '19482'
@@ -188,6 +188,6 @@ def bound_text(value: pa.Scalar, data_type: DataType) -> str | None:
     if isinstance(data_type, Atomic) and data_type.root in TIMESTAMP_ROOTS:
         wall_clock = pa.array([value]).cast(pa.timestamp(value.type.unit))
         return str(timestamp_texts(wall_clock, data_type.params[0])[0].as_py())
-    if isinstance(data_type, Atomic) and data_type.root in _COUNTED_ROOTS:  # beyond the years that Python has, too
+    if isinstance(data_type, Atomic) and data_type.root in _COUNTED_ROOTS:  # also for years that Python does not support
         return str(value.cast(pa.int32()).as_py())
     return value_text(value.as_py(), data_type, internal=True)

@@ -19,7 +19,7 @@ _CLAUSES: Final = "NOT NULL, DEFAULT, COMMENT"
 
 
 def parse_columns(text: str) -> tuple[Field, ...]:
-    """The columns that a DDL string lists, in Spark's or Paimon's spelling.
+    """Returns the columns that a DDL string lists, in Spark's or Paimon's spelling.
 
     ``TIMESTAMP`` means what it means in ISO SQL and in Paimon: no time zone, precision 6 (``TIMESTAMP_NTZ`` is the
     same). For an instant, Spark's ``TIMESTAMP``, write ``TIMESTAMP_LTZ`` or ``TIMESTAMP(6) WITH LOCAL TIME ZONE``.
@@ -69,7 +69,7 @@ def _column(reader: Reader) -> Field:
 
 
 def to_columns(schema: Any) -> tuple[Field, ...]:
-    """The columns of a DDL string, a pyarrow Schema, a Spark StructType or a sequence of fields.
+    """Returns the columns of a DDL string, a pyarrow Schema, a Spark StructType or a sequence of fields.
 
     >>> [str(column.type) for column in to_columns(pa.schema({"a": pa.int32(), "b": pa.timestamp("us", "UTC")}))]
     ['INT', 'TIMESTAMP(6) WITH LOCAL TIME ZONE']

@@ -108,12 +108,12 @@ class Field:
 
 
 def not_null(data_type: DataType) -> DataType:
-    """The same type, not nullable."""
+    """Returns the same type, not nullable."""
     return replace(data_type, nullable=False)
 
 
 def nullable(data_type: DataType) -> DataType:
-    """The same type, nullable."""
+    """Returns the same type, nullable."""
     return replace(data_type, nullable=True)
 
 
@@ -127,7 +127,7 @@ _PLAIN_NAME: Final = re.compile(r"[^\W\d]\w*")
 
 
 def parse_type(value: object) -> DataType:
-    """The type that a schema file means: a string for atomic types, an object for nested ones.
+    """Returns the type that a schema file means: a string for atomic types, an object for nested ones.
 
     >>> parse_type("DECIMAL(10, 2) NOT NULL")
     Atomic(root='DECIMAL', params=(10, 2), nullable=False)
@@ -214,7 +214,7 @@ def _unsupported(root: str) -> UnsupportedError:
 
 
 def type_to_json(data_type: DataType) -> str | dict[str, Any]:
-    """What a schema file holds for this type, in Paimon's own spelling."""
+    """Returns what a schema file holds for this type, in Paimon's own spelling."""
     suffix = "" if data_type.nullable else " NOT NULL"
     match data_type:
         case Atomic():
@@ -228,7 +228,7 @@ def type_to_json(data_type: DataType) -> str | dict[str, Any]:
 
 
 def atomic_text(data_type: Atomic) -> str:
-    """An atomic type without its nullability, in Paimon's own spelling."""
+    """Returns an atomic type without its nullability, in Paimon's own spelling."""
     root, params = data_type.root, data_type.params
     if root == "TIMESTAMP_LTZ":
         return f"TIMESTAMP({params[0]}) WITH LOCAL TIME ZONE"
@@ -236,7 +236,7 @@ def atomic_text(data_type: Atomic) -> str:
 
 
 def type_text(data_type: DataType) -> str:
-    """A type as SQL text for people: ``MAP<STRING NOT NULL, INT>``."""
+    """Returns a type as SQL text for people: ``MAP<STRING NOT NULL, INT>``."""
     suffix = "" if data_type.nullable else " NOT NULL"
     match data_type:
         case Atomic():
@@ -251,7 +251,7 @@ def type_text(data_type: DataType) -> str:
 
 
 def quoted_name(name: str) -> str:
-    """A name as SQL text: as it is if it is a plain word, in backquotes otherwise.
+    """Returns a name as SQL text: as it is if it is a plain word, in backquotes otherwise.
 
     >>> quoted_name("id"), quoted_name("a b")
     ('id', '`a b`')
@@ -260,7 +260,7 @@ def quoted_name(name: str) -> str:
 
 
 def parse_field(value: Mapping[str, Any]) -> Field:
-    """One element of ``fields`` in a schema file."""
+    """Returns one element of ``fields`` in a schema file."""
     try:
         return Field(
             int(value["id"]),
@@ -274,7 +274,7 @@ def parse_field(value: Mapping[str, Any]) -> Field:
 
 
 def field_to_json(field: Field) -> dict[str, Any]:
-    """The reverse of :func:`parse_field`; absent descriptions and defaults are left out."""
+    """Returns the reverse of :func:`parse_field`; absent descriptions and defaults are left out."""
     out: dict[str, Any] = {"id": field.id, "name": field.name, "type": type_to_json(field.type)}
     if field.description is not None:
         out["description"] = field.description
@@ -284,7 +284,7 @@ def field_to_json(field: Field) -> dict[str, Any]:
 
 
 def nested_fields(data_type: DataType) -> Iterator[Field]:
-    """Every field below a type, depth first, rows inside arrays and maps included."""
+    """Yields every field below a type, depth first, rows inside arrays and maps included."""
     match data_type:
         case Atomic():
             return
@@ -315,7 +315,7 @@ _ARROW_OF: Final[dict[str, pa.DataType]] = {
 
 
 def to_arrow(data_type: DataType) -> pa.DataType:
-    """The Arrow type in which rows of this type are read and written.
+    """Returns the Arrow type in which rows of this type are read and written.
 
     >>> to_arrow(Atomic("TIMESTAMP_LTZ", (3,)))
     TimestampType(timestamp[ms, tz=UTC])
@@ -343,7 +343,7 @@ def to_arrow(data_type: DataType) -> pa.DataType:
 
 
 def field_to_arrow(field: Field) -> pa.Field:
-    """A column as an Arrow field: name, type and nullability, no metadata."""
+    """Returns a column as an Arrow field: name, type and nullability, no metadata."""
     return pa.field(field.name, to_arrow(field.type), field.nullable)
 
 
@@ -369,7 +369,7 @@ _PRECISION_OF_UNIT: Final = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def from_arrow(arrow: pa.DataType, *, is_nullable: bool = True) -> DataType:
-    """The Paimon type for an Arrow type; nested field ids are all 0 and assigned when a schema is made."""
+    """Returns the Paimon type for an Arrow type; nested field ids are all 0 and assigned when a schema is made."""
     if arrow in _ATOMIC_OF_ARROW:
         return replace(_ATOMIC_OF_ARROW[arrow], nullable=is_nullable)
     if pa.types.is_dictionary(arrow):
@@ -392,5 +392,5 @@ def from_arrow(arrow: pa.DataType, *, is_nullable: bool = True) -> DataType:
 
 
 def field_from_arrow(field: pa.Field) -> Field:
-    """A column from an Arrow field; the id is 0 until a schema assigns one."""
+    """Returns a column from an Arrow field; the id is 0 until a schema assigns one."""
     return Field(0, field.name, from_arrow(field.type, is_nullable=field.nullable))

@@ -68,7 +68,7 @@ _CATALOG_NAME: Final = {"byte": "tinyint", "short": "smallint", "integer": "int"
 
 
 def to_spark_json(data_type: DataType) -> str | dict[str, Any]:
-    """A type as Spark writes it to JSON; whether it is nullable is for the column or container around it to say.
+    """Returns a type as Spark writes it to JSON; whether it is nullable is for the column or container around it to say.
 
     >>> to_spark_json(Array(Atomic("TIMESTAMP", (3,), nullable=False)))
     {'type': 'array', 'elementType': 'timestamp_ntz', 'containsNull': False}
@@ -146,7 +146,7 @@ def _has_length(data_type: DataType) -> bool:
 
 
 def _catalog_text(data_type: DataType) -> str:
-    """A type in Spark's short text, lengths included: ``array<varchar(3)>``."""
+    """Returns a type in Spark's short text, lengths included: ``array<varchar(3)>``."""
     match data_type:
         case Atomic(root):
             if root in {"CHAR", "VARCHAR"}:
@@ -165,12 +165,12 @@ def _catalog_text(data_type: DataType) -> str:
 
 
 def from_spark(data_type: Any) -> DataType:
-    """The Paimon type of a Spark DataType (anything with ``jsonValue``), nullable; a StructType is a ROW."""
+    """Returns the Paimon type of a Spark DataType (anything with ``jsonValue``), nullable; a StructType is a ROW."""
     return _from_json(data_type.jsonValue())
 
 
 def fields_from_spark(struct: Any) -> tuple[Field, ...]:
-    """The columns of a Spark StructType."""
+    """Returns the columns of a Spark StructType."""
     row = from_spark(struct)
     if not isinstance(row, Row):
         raise SchemaError(f"columns come from a Spark StructType, not from {struct!r}")
@@ -227,7 +227,7 @@ def _field_from_json(raw: Mapping[str, Any]) -> Field:
 
 
 def _with_lengths(data_type: DataType, noted: DataType) -> DataType:
-    """A type with the lengths of its strings taken from Spark's note; all else, nullability too, is its own."""
+    """Returns a type with the lengths of its strings taken from Spark's note; all else, nullability too, is its own."""
     match data_type, noted:
         case Atomic(root="STRING"), Atomic(root="CHAR" | "VARCHAR"):
             return replace(noted, nullable=data_type.nullable)

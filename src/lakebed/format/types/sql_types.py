@@ -67,7 +67,7 @@ class Token:
 
 
 def parse_data_type(text: str, *, spark: bool = False) -> DataType:
-    """The type that a text means; with ``spark``, the type that it means to Spark.
+    """Returns the type that a text means; with ``spark``, the type that it means to Spark.
 
     >>> str(parse_data_type("struct<a: long, b: array<timestamp_ltz(3)>>"))
     'ROW<a BIGINT, b ARRAY<TIMESTAMP(3) WITH LOCAL TIME ZONE>>'
@@ -81,7 +81,7 @@ def parse_data_type(text: str, *, spark: bool = False) -> DataType:
 
 
 def parse_literal(text: str) -> str | None:
-    """The value of a SQL literal as text without quotes; None for NULL.
+    """Returns the value of a SQL literal as text without quotes; None for NULL.
 
     >>> parse_literal("'it''s'"), parse_literal("-1.5"), parse_literal("DATE '2020-01-01'"), parse_literal("NULL")
     ("it's", '-1.5', '2020-01-01', None)
@@ -113,14 +113,14 @@ class Reader:
         return self._tokens[self._next]
 
     def take(self) -> Token:
-        """The next token; the reader moves on. The last token is the end of the text, and stays."""
+        """Returns the next token; the reader moves on. The last token is the end of the text, and stays."""
         token = self.token
         if token.kind != "end":
             self._next += 1
         return token
 
     def is_word(self, *words: str) -> bool:
-        """Whether the next token is one of these words, in any case."""
+        """Returns whether the next token is one of these words, in any case."""
         return self.token.kind == "word" and self.token.text.upper() in words
 
     def accept_word(self, word: str) -> bool:
@@ -150,7 +150,7 @@ class Reader:
             raise self.error("expected the end")
 
     def error(self, problem: str, token: Token | None = None, *, found: bool = True) -> SchemaError:
-        """An error that shows where the reader stands, or where a token stood."""
+        """Returns an error that shows where the reader stands, or where a token stood."""
         return SchemaError(self._message(problem, token or self.token, found))
 
     def _message(self, problem: str, token: Token, found: bool) -> str:
@@ -164,7 +164,7 @@ class Reader:
     # --------------------------------------------------------------------------------- names and literals
 
     def name(self) -> str:
-        """A name: a plain word, or anything in backquotes."""
+        """Returns a name: a plain word, or anything in backquotes."""
         token = self.token
         if token.kind == "word":
             return self.take().text
@@ -173,14 +173,14 @@ class Reader:
         raise self.error("expected a column name (in `backquotes` if it is not a plain word)")
 
     def string(self) -> str:
-        """A string in single or double quotes; a doubled quote stands for one."""
+        """Returns a string in single or double quotes; a doubled quote stands for one."""
         if self.token.kind != "string":
             raise self.error("expected a string in quotes")
         text = self.take().text
         return text[1:-1].replace(text[0] * 2, text[0])
 
     def literal(self) -> str | None:
-        """The value of a literal as text, None for NULL."""
+        """Returns the value of a literal as text, None for NULL."""
         token = self.token
         if token.kind == "string":
             return self.string()
@@ -198,7 +198,7 @@ class Reader:
     # ---------------------------------------------------------------------------------------------- types
 
     def nullable_type(self) -> DataType:
-        """A type and, after it, NOT NULL or NULL or nothing."""
+        """Returns a type and, after it, NOT NULL or NULL or nothing."""
         data_type = self.data_type()
         if self.accept_word("NOT"):
             self.expect_word("NULL")
@@ -207,7 +207,7 @@ class Reader:
         return data_type
 
     def data_type(self) -> DataType:
-        """A type without its nullability."""
+        """Returns a type without its nullability."""
         token = self.token
         if token.kind != "word":
             raise self.error("expected a type")
@@ -281,7 +281,7 @@ class Reader:
         return f"({', '.join(numbers)})"
 
     def _checked(self, text: str, token: Token) -> Atomic:
-        """The type of a text in Paimon's spelling; its own errors get the place added."""
+        """Returns the type of a text in Paimon's spelling; its own errors get the place added."""
         try:
             parsed = parse_type(text)
         except LakebedError as error:

@@ -28,7 +28,7 @@ _AS_TEXT: Final = frozenset({"BOOLEAN", *_INTEGERS, "DECIMAL", "DATE", "TIME", "
 
 
 def can_widen(old: DataType, new: DataType) -> bool:
-    """Whether every value of ``old`` is a value of ``new``; whether they are nullable is left aside.
+    """Returns whether every value of ``old`` is a value of ``new``; whether they are nullable is left aside.
 
     >>> can_widen(Atomic("INT"), Atomic("BIGINT")), can_widen(Atomic("BIGINT"), Atomic("INT"))
     (True, False)

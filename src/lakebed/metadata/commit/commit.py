@@ -98,7 +98,7 @@ class Commit:
 
 
 def append(change: Change, **more: object) -> Commit:
-    """A commit that adds files and deletes none."""
+    """Returns a commit that adds files and deletes none."""
     return Commit(kind=CommitKind.APPEND, plan=lambda _: change, **more)  # type: ignore[arg-type]
 
 
@@ -111,7 +111,7 @@ def commit(store: TableStore, request: Commit) -> Snapshot | None:
 def find_committed(
     store: TableStore, user: str, identifier: int, kind: CommitKind, *, after: int = 0
 ) -> Snapshot | None:
-    """The snapshot of a commit that this user made before (and after snapshot ``after``), or ``None``.
+    """Returns the snapshot of a commit that this user made before (and after snapshot ``after``), or ``None``.
 
     Identifiers of one user ascend, so the look back ends at the user's first smaller one.
     """
@@ -128,13 +128,13 @@ def find_committed(
 
 
 def commits_since_merge(latest: Snapshot | None) -> int:
-    """How many commits ago manifests were merged, as far as the snapshot knows."""
+    """Returns how many commits ago manifests were merged, as far as the snapshot knows."""
     merged_at = None if latest is None else facts.read_count(latest.properties, facts.MANIFESTS_MERGED_AT)
     return 0 if latest is None or merged_at is None else latest.id - merged_at
 
 
 def manifest_writer(store: TableStore) -> ManifestWriter:
-    """A writer of metadata files as the options of a table want them."""
+    """Returns a writer of metadata files as the options of a table want them."""
     schema = store.schema()
     options = TableOptions(schema.options)
     return ManifestWriter(
@@ -215,7 +215,7 @@ class _Attempts:
         return snapshot if self._create(snapshot, latest) else None
 
     def _is_still_latest(self, latest: Snapshot | None) -> bool:
-        """Whether the table is as this attempt found it; an error if it was dropped meanwhile.
+        """Returns whether the table is as this attempt found it; an error if it was dropped meanwhile.
 
         The id after ``latest`` being free does not tell that: it is also free when ``latest`` was rolled back, when it
         and its followers expired, and in a new table under the same name.
@@ -226,7 +226,7 @@ class _Attempts:
         return found == latest
 
     def _done_before(self, after: int) -> Snapshot | None:
-        """A commit with an identifier of its own (a streaming batch) is made once, however often it is asked for."""
+        """Returns a commit with an identifier of its own (a streaming batch) is made once, however often it is asked for."""
         request = self._request
         if request.identifier == BATCH_IDENTIFIER:
             return None
@@ -274,7 +274,7 @@ class _Attempts:
         return _Delta(change, name, size, changelog, paths)
 
     def _base(self, latest: Snapshot | None, metas: list[ManifestMeta]) -> list[ManifestMeta]:
-        """The metas of the new base list, merged where it is time for that; a lost race does not merge a second time."""
+        """Returns the metas of the new base list, merged where it is time for that; a lost race does not merge a second time."""
         if self._merge is not None:
             again = manifest_merge.replaced(metas, self._merge.merged)
             if again is not None:
@@ -338,7 +338,7 @@ class _Attempts:
         )
 
     def _facts(self, latest: Snapshot | None, base: list[ManifestMeta], delta: _Delta) -> dict[str, str]:
-        """What history wants to know of a commit, so that it need not open manifests for it."""
+        """Returns what history wants to know of a commit, so that it need not open manifests for it."""
         entries = delta.change.entries
         is_add, sizes = entries["kind"].to_numpy() == ADD, entries["file_size"].to_numpy()
         added, deleted = int(is_add.sum()), int((~is_add).sum())
@@ -376,7 +376,7 @@ class _Attempts:
         return self._writer.write_index(after) if after else None
 
     def _create(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
-        """The moment of truth. After an unclear failure, look whether the snapshot is there and ours."""
+        """Returns the moment of truth. After an unclear failure, look whether the snapshot is there and ours."""
         try:
             return self._publish(snapshot, latest)
         except BaseException as error:
@@ -463,7 +463,7 @@ def _record_count(entries: pa.Table) -> int:
 
 
 def _same_total_buckets(metas: list[ManifestMeta], delta: pa.Table) -> bool:
-    """Whether the lists alone show that nobody changed the number of buckets."""
+    """Returns whether the lists alone show that nobody changed the number of buckets."""
     totals = pc.unique(delta["total_buckets"]).to_pylist()
     if totals == [-1]:  # no fixed buckets: nothing to disagree about
         return True

@@ -70,7 +70,7 @@ class Merged:
 
 
 def tail_to_merge(sizes: Sequence[int], policy: MergePolicy, *, commits_since_merge: int = 0) -> int:
-    """How many of the newest manifests a commit merges into one; 0 for none.
+    """Returns how many of the newest manifests a commit merges into one; 0 for none.
 
     >>> policy = MergePolicy(target_size=8_000_000, count=3, least_count=2, interval=100, work=8_000_000)
     >>> tail_to_merge([2000, 2000], policy), tail_to_merge([2000, 2000, 2000], policy)
@@ -96,7 +96,7 @@ def tail_to_merge(sizes: Sequence[int], policy: MergePolicy, *, commits_since_me
 def merge_tail(
     manifests: Manifests, writer: ManifestWriter, metas: list[ManifestMeta], policy: MergePolicy, *, since: int = 0
 ) -> Merged:
-    """The metas with the newest ones merged, if there are enough of them."""
+    """Returns the metas with the newest ones merged, if there are enough of them."""
     count = tail_to_merge([meta.file_size for meta in metas], policy, commits_since_merge=since)
     if not count:
         return Merged(metas)
@@ -108,7 +108,7 @@ def merge_tail(
 
 
 def merge_all(store: TableStore, writer: ManifestWriter, metas: list[ManifestMeta], policy: MergePolicy) -> Merged:
-    """The metas with everything folded that a delete can touch, and small manifests joined."""
+    """Returns the metas with everything folded that a delete can touch, and small manifests joined."""
     deletes = _deleted_partitions(store, metas)
     touched = [False] * len(metas) if deletes is None else may_hold(metas, deletes, store.schema()).tolist()
     rewrite = [
@@ -127,7 +127,7 @@ def merge_all(store: TableStore, writer: ManifestWriter, metas: list[ManifestMet
 
 
 def _deleted_partitions(store: TableStore, metas: Sequence[ManifestMeta]) -> pa.Array | None:
-    """The partitions of deleted files, ``None`` if no manifest deletes any."""
+    """Returns the partitions of deleted files, ``None`` if no manifest deletes any."""
     with_deletes = [meta for meta in metas if meta.num_deleted_files]
     if not with_deletes:
         return None
@@ -147,7 +147,7 @@ def by_place(entries: pa.Table) -> pa.Table:
 
 
 def replaced(metas: list[ManifestMeta], before: Merged) -> list[ManifestMeta] | None:
-    """The metas with the same replacement made as in an earlier attempt; ``None`` where what it merged is not there."""
+    """Returns the metas with the same replacement made as in an earlier attempt; ``None`` where what it merged is not there."""
     if not before.changed:
         return metas
     gone = [meta.file_name for meta in before.rewritten]

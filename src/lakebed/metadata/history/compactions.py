@@ -143,12 +143,12 @@ class CompactionPage(Printed):
 
 
 def begin() -> dict[str, str]:
-    """What a compaction that begins now gives its commit as properties."""
+    """Returns what a compaction that begins now gives its commit as properties."""
     return facts.encode_facts({facts.STARTED_MILLIS: now_millis()})
 
 
 def compaction_facts(entries: pa.Table, schema: TableSchema, *, live_files: int) -> dict[str, Any]:
-    """What a commit notes of a compaction with these entries, after which there are so many live files."""
+    """Returns what a commit notes of a compaction with these entries, after which there are so many live files."""
     added = entries.filter(pc.equal(entries["kind"], ADD))
     rows_added, rows = (int(pc.sum(table["row_count"]).as_py() or 0) for table in (added, entries))
     touched = entries.select(["partition", "bucket"]).group_by(["partition", "bucket"]).aggregate([])
@@ -179,7 +179,7 @@ def _highest_level(schema: TableSchema) -> int:
 
 
 def find_compactions(store: TableStore, **asked: Any) -> CompactionPage:
-    """One page of a branch's compactions; asked for like :func:`lakebed.metadata.history.pages.find_page`, but without a kind."""
+    """Returns one page of a branch's compactions; asked for like :func:`lakebed.metadata.history.pages.find_page`, but without a kind."""
     page = find_page(store, kind=CommitKind.COMPACT, **asked)
     described = (_described(store, snapshot) for snapshot in page)
     found = tuple(compaction for compaction in described if compaction is not None)
@@ -191,7 +191,7 @@ def _left(page: HistoryPage, shown: int) -> int | None:
 
 
 def _described(store: TableStore, snapshot: Snapshot) -> Compaction | None:
-    """The compaction that made a snapshot; ``None`` if the snapshot expired since the page was made."""
+    """Returns the compaction that made a snapshot; ``None`` if the snapshot expired since the page was made."""
     known = _from_facts(snapshot)
     if known is not None:
         return known

@@ -63,7 +63,7 @@ def note(store: TableStore, snapshot: Snapshot, previous: Snapshot | None) -> No
 
 
 def index_of(store: TableStore) -> HistoryIndex:
-    """What this process knows of a branch."""
+    """Returns what this process knows of a branch."""
     with _lock:
         found = _indexes.setdefault(store.paths.snapshots, HistoryIndex())
         _indexes.move_to_end(store.paths.snapshots)
@@ -119,7 +119,7 @@ class HistoryIndex:
     # ------------------------------------------------------------------------------------------------- what exists
 
     def existing(self, store: TableStore) -> I64:
-        """The ids of the snapshots that exist, ascending."""
+        """Returns the ids of the snapshots that exist, ascending."""
         stamp = store.storage.stamp(store.paths.snapshots)
         listing = self._listing
         if stamp is not None and listing is not None and listing.stamp == stamp and listing.is_settled:
@@ -147,7 +147,7 @@ class HistoryIndex:
         return ids
 
     def _without_holes(self, store: TableStore, first: int, last: int) -> I64:
-        """All ids between two, without those that are known to be missing; others are looked for when one was missed."""
+        """Returns all ids between two, without those that are known to be missing; others are looked for when one was missed."""
 
         def is_hole(number: int) -> bool:
             return first <= number <= last and not store.storage.exists(store.paths.snapshot(number))
@@ -162,7 +162,7 @@ class HistoryIndex:
     # ------------------------------------------------------------------------------------------------- what is known
 
     def rows(self, store: TableStore, ids: I64) -> pa.Table:
-        """The rows of these snapshots as far as they are known, by id; nothing is checked."""
+        """Returns the rows of these snapshots as far as they are known, by id; nothing is checked."""
         if not len(ids):
             return NO_ROWS
         self._load(store, segment_of(int(ids[0])), segment_of(int(ids[-1])))
@@ -176,7 +176,7 @@ class HistoryIndex:
         return self._joined.filter(pa.array(np.isin(known, ids)))
 
     def can_write(self, store: TableStore, snapshot_id: int) -> bool:
-        """Whether what is learnt can be written down, which is found out by trying."""
+        """Returns whether what is learnt can be written down, which is found out by trying."""
         try:
             store.storage.append(store.paths.history_segment(segment_of(snapshot_id)), b"\n")
         except LakebedError:
@@ -238,7 +238,7 @@ def _is_same(segment: _Segment | None, info: FileInfo) -> bool:
 
 
 def _read_segment(store: TableStore, number: int, info: FileInfo) -> _Segment:
-    """A segment; one that cannot be understood goes, one that consists of old lines mostly is written anew."""
+    """Returns a segment; one that cannot be understood goes, one that consists of old lines mostly is written anew."""
     path = store.paths.history_segment(number)
     try:
         rows, lines = decode_rows(store.storage.read(path), where=path)
@@ -256,7 +256,7 @@ def _read_segment(store: TableStore, number: int, info: FileInfo) -> _Segment:
 
 
 def _bounds(store: TableStore) -> tuple[int, int] | None:
-    """The first and the last id, by a few looks at names instead of a list of all."""
+    """Returns the first and the last id, by a few looks at names instead of a list of all."""
     exists, path = store.storage.exists, store.paths.snapshot
     last = store.snapshots.latest_id()
     if last is None:

@@ -113,7 +113,7 @@ class Wanted:
         return self.kind is None and self.user is None and self.from_time is None and self.to_time is None
 
     def mask(self, rows: pa.Table) -> Mask:
-        """Which rows of the index are asked for."""
+        """Returns which rows of the index are asked for."""
         times = rows["time_millis"].to_numpy()
         mask = np.ones(len(rows), np.bool_)
         if self.from_time is not None:
@@ -149,7 +149,7 @@ def find_page(
     from_time: Time | None = None,
     to_time: Time | None = None,
 ) -> HistoryPage:
-    """One page of a branch's history, filtered by kind of commit, commit user and commit time (both ends included)."""
+    """Returns one page of a branch's history, filtered by kind of commit, commit user and commit time (both ends included)."""
     asked = _kind(kind)
     if user is not None and not isinstance(user, str):
         raise OptionError(f"user must be the text of a commit user, not {user!r}")
@@ -196,7 +196,7 @@ def _number(name: str, value: object, *, least: int) -> int:
 
 
 def _before(cursor: str | None, offset: int, fingerprint: str) -> int | None:
-    """The id that the snapshots of the page must be below."""
+    """Returns the id that the snapshots of the page must be below."""
     if cursor is None:
         return None
     if offset:
@@ -258,7 +258,7 @@ class _Search:
         )
 
     def _opened(self, chosen: _Chosen) -> tuple[list[Snapshot], set[int], bool]:
-        """The snapshots as their files have them; which are gone; whether one is not what the index says."""
+        """Returns the snapshots as their files have them; which are gone; whether one is not what the index says."""
         ids: list[int] = chosen.ids.tolist()
         found = self._files(ids)
         there = [found[number] for number in ids if number in found]
@@ -291,7 +291,7 @@ class _Search:
         return self._slice(matching, checks, total=total, left=left, source=source)
 
     def _slice(self, ids: I64, checks: I64 | None, *, total: int | None, left: I64, source: Source) -> _Chosen:
-        """The page out of all matching ids, ascending; ``left`` are ids of which nothing is known."""
+        """Returns the page out of all matching ids, ascending; ``left`` are ids of which nothing is known."""
         wanted = self.wanted
         end = len(ids) if wanted.before is None else int(np.searchsorted(ids, wanted.before))
         stop = max(0, end - wanted.offset)
@@ -304,7 +304,7 @@ class _Search:
     # --------------------------------------------------------------------------------------------------- the index
 
     def _verified(self, rows: pa.Table) -> pa.Table:
-        """The rows that are about the snapshots under their ids now; others were rolled back."""
+        """Returns the rows that are about the snapshots under their ids now; others were rolled back."""
         ids, checks = rows["id"].to_numpy(), rows["check"].to_numpy()
 
         def holds(place: int) -> bool:
@@ -352,7 +352,7 @@ class _Search:
         return sorted(found.values(), key=lambda snapshot: snapshot.id)
 
     def _is_full(self, tables: Sequence[pa.Table], left: I64) -> bool:
-        """Whether the page is known: there are enough matches above the first id of which nothing is known."""
+        """Returns whether the page is known: there are enough matches above the first id of which nothing is known."""
         top = 2**63 - 1 if self.wanted.before is None else self.wanted.before
         matching = [rows["id"].to_numpy()[self.wanted.mask(rows)] for rows in tables]
         count = sum(int(np.count_nonzero((ids > left[0]) & (ids < top))) for ids in matching)
@@ -360,7 +360,7 @@ class _Search:
 
 
 def _first_wrong(start: int, end: int, holds: Callable[[int], bool]) -> int:
-    """The first place from ``start`` to ``end`` that does not hold: all after it do not either, and ``end`` does not."""
+    """Returns the first place from ``start`` to ``end`` that does not hold: all after it do not either, and ``end`` does not."""
     right, wrong = start - 1, end
     while wrong - right > 1:
         middle = (right + wrong) // 2

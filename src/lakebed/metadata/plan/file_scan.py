@@ -146,7 +146,7 @@ def without_misses(store: TableStore, request: ScanRequest, entries: pa.Table) -
 
 
 def live_entries(store: TableStore, snapshot: Snapshot | None, partitions: pa.Array | None = None) -> pa.Table:
-    """The live files of a snapshot, all of them or those of some partitions (as encoded rows)."""
+    """Returns the live files of a snapshot, all of them or those of some partitions (as encoded rows)."""
     metas = [] if snapshot is None else store.manifests.base_and_delta(snapshot)
     if partitions is not None and metas:
         metas = [m for m, keep in zip(metas, may_hold(metas, partitions, store.schema()), strict=True) if keep]
@@ -179,7 +179,7 @@ def _filtered(entries: pa.Table, mask: Mask | None, name: str, steps: list[Prune
 
 
 def partition_part(node: pred.Node | None, schema: TableSchema) -> pred.Node | None:
-    """The part of a predicate that partition values alone decide."""
+    """Returns the part of a predicate that partition values alone decide."""
     if node is None or not schema.partition_keys:
         return None
     part = pred.implied(node, schema.partition_keys)
@@ -187,7 +187,7 @@ def partition_part(node: pred.Node | None, schema: TableSchema) -> pred.Node | N
 
 
 def partition_mask(entries: pa.Table, node: pred.Node | None, schema: TableSchema) -> Mask | None:
-    """Which entries are of a partition that satisfies the predicate; each distinct partition is tested once."""
+    """Returns which entries are of a partition that satisfies the predicate; each distinct partition is tested once."""
     if node is None:
         return None
     encoded = entries["partition"].combine_chunks().dictionary_encode()
@@ -226,7 +226,7 @@ def _manifest_mask(metas: Sequence[ManifestMeta], node: pred.Node | None, reques
 
 
 def may_hold(metas: Sequence[ManifestMeta], partitions: pa.Array, schema: TableSchema) -> Mask:
-    """Which manifests may hold an entry of one of these partitions (as encoded rows)."""
+    """Returns which manifests may hold an entry of one of these partitions (as encoded rows)."""
     fields = schema.partition_fields
     if not fields:
         return np.ones(len(metas), np.bool_)
@@ -286,7 +286,7 @@ def _level_mask(entries: pa.Table, request: ScanRequest) -> Mask | None:
 
 
 def stats_mask(store: TableStore, entries: pa.Table, node: pred.Node, schema: TableSchema) -> Mask:
-    """Which files may hold a row that satisfies the predicate, by their column statistics."""
+    """Returns which files may hold a row that satisfies the predicate, by their column statistics."""
     mask = np.ones(len(entries), np.bool_)
     for rows, view in stats_views(store, entries, schema, pred.columns(node)):
         mask[rows] = pred.may_match(node, view)
@@ -296,7 +296,7 @@ def stats_mask(store: TableStore, entries: pa.Table, node: pred.Node, schema: Ta
 def stats_views(
     store: TableStore, entries: pa.Table, schema: TableSchema, names: frozenset[str]
 ) -> list[tuple[npt.NDArray[np.int64], pred.StatsView]]:
-    """The statistics of files, mapped to the columns of the query, for each group of files that share a layout."""
+    """Returns the statistics of files, mapped to the columns of the query, for each group of files that share a layout."""
     if not len(entries):
         return []
     entries = entries.select(_STATS_COLUMNS)
@@ -347,7 +347,7 @@ def _stats_view(
 
 
 def keeps_order(old: DataType, new: DataType) -> bool:
-    """Whether values cast from ``old`` to ``new`` sort as before, so that old bounds bound the new values."""
+    """Returns whether values cast from ``old`` to ``new`` sort as before, so that old bounds bound the new values."""
     if not isinstance(old, Atomic) or not isinstance(new, Atomic):
         return False
     if old.root == new.root and old.params == new.params:

@@ -58,7 +58,7 @@ class Interval:
         return self.end is None or self.after == self.end.id
 
     def snapshots(self, store: TableStore) -> list[Snapshot]:
-        """Every snapshot whose changes are asked for; long-lived changelogs stand in for those that expired."""
+        """Returns every snapshot whose changes are asked for; long-lived changelogs stand in for those that expired."""
         if self.end is None or self.is_empty:
             return []
         return changes_between(store, self.after + 1, self.end.id, self.mode)
@@ -72,7 +72,7 @@ class Interval:
 
 
 def changes_between(store: TableStore, first: int, last: int, mode: Mode) -> list[Snapshot]:
-    """The snapshots or long-lived changelogs of these ids, both included, ascending; an error if one has no changes left."""
+    """Returns the snapshots or long-lived changelogs of these ids, both included, ascending; an error if one has no changes left."""
     ids = range(first, last + 1)
     found = {snapshot.id: snapshot for snapshot in store.snapshots.read_many(list(ids))}
     for number in [number for number in ids if number not in found]:
@@ -86,7 +86,7 @@ def changes_between(store: TableStore, first: int, last: int, mode: Mode) -> lis
 
 
 def _keeps_changes(store: TableStore, changelog: Snapshot, mode: Mode) -> bool:
-    """Whether what a mode reads was kept: files of the delta are, unless the table writes changelogs."""
+    """Returns whether what a mode reads was kept: files of the delta are, unless the table writes changelogs."""
     if mode is Mode.CHANGELOG or changelog.commit_kind is not CommitKind.APPEND:
         return True
     return store.storage.exists(store.paths.manifest(changelog.delta_manifest_list))
@@ -113,7 +113,7 @@ class _Point:
 
 
 def find_interval(store: TableStore, since: Any, until: Any, mode: str) -> Interval:
-    """The interval from ``since`` (not included) to ``until`` (included; ``None``: the latest snapshot)."""
+    """Returns the interval from ``since`` (not included) to ``until`` (included; ``None``: the latest snapshot)."""
     asked = _mode(mode)
     if since is None:
         raise OptionError(
@@ -132,7 +132,7 @@ def _find(store: TableStore, since: Any, until: Any, asked: Mode) -> Interval:
 
 
 def interval_of_options(store: TableStore, options: TableOptions) -> Interval | None:
-    """The interval that a table's options ask for, if they do."""
+    """Returns the interval that a table's options ask for, if they do."""
     given = [name for name in INCREMENTAL_OPTIONS if options.get(name)]
     if not given:
         return None
@@ -168,7 +168,7 @@ def _auto(store: TableStore) -> Mode:
 
 
 def changes_mode(schema: TableSchema) -> Mode:
-    """Where a table's changes are told: in its changelog if it has one. Without a primary key none is ever written."""
+    """Returns where a table's changes are told: in its changelog if it has one. Without a primary key none is ever written."""
     has_none = not schema.primary_keys or TableOptions(schema.options).changelog_producer == "none"
     return Mode.DELTA if has_none else Mode.CHANGELOG
 
@@ -256,7 +256,7 @@ def _between(store: TableStore, first: _Point, last: _Point, mode: Mode) -> Inte
 
 
 def _missing(store: TableStore, first: int, last: int, mode: Mode) -> NotFoundError:
-    """Why there is no last snapshot: it never was, or it expired like those before it."""
+    """Returns why there is no last snapshot: it never was, or it expired like those before it."""
     latest = store.snapshots.latest_id()
     if latest is None or last > latest:
         return _unknown(store, last, latest)
@@ -313,7 +313,7 @@ def _tag_form(options: TableOptions) -> str:
 
 
 def _tag_time(name: str, form: str) -> dt.datetime | None:
-    """The time that an automatic tag is named after; ``None`` for other names."""
+    """Returns the time that an automatic tag is named after; ``None`` for other names."""
     text = name if "%H" in form else name.partition(" ")[0]
     try:
         time = dt.datetime.strptime(text, form)  # noqa: DTZ007 - tags are named after local times

@@ -40,7 +40,7 @@ class LevelFile:
 
 
 def level_files(entries: pa.Table, key_types: Sequence[DataType]) -> list[LevelFile]:
-    """The files of entries (of any buckets) with their key ranges as ranks; ``row`` is the entry's number."""
+    """Returns the files of entries (of any buckets) with their key ranges as ranks; ``row`` is the entry's number."""
     if not len(entries):
         return []
     both = pa.concat_arrays([entries["min_key"].combine_chunks(), entries["max_key"].combine_chunks()])
@@ -60,7 +60,7 @@ def level_files(entries: pa.Table, key_types: Sequence[DataType]) -> list[LevelF
 
 
 def by_bucket(entries: pa.Table) -> list[I64]:
-    """The row numbers of the entries of each (partition, bucket)."""
+    """Returns the row numbers of the entries of each (partition, bucket)."""
     keyed = entries.select(["partition", "bucket"]).append_column("row", pa.array(np.arange(len(entries))))
     groups = keyed.group_by(["partition", "bucket"], use_threads=False).aggregate([("row", "list")])
     return [np.asarray(rows.values) for rows in groups["row_list"].combine_chunks()]
@@ -79,7 +79,7 @@ def sections(files: Sequence[LevelFile]) -> list[list[LevelFile]]:
 
 
 def oldest_first(files: Sequence[LevelFile]) -> list[LevelFile]:
-    """The order in which files overwrite each other: higher levels are older, within a level sequence numbers tell.
+    """Returns the order in which files overwrite each other: higher levels are older, within a level sequence numbers tell.
 
     Writers that began on the same snapshot give the same numbers twice. Where ranges meet, files stay in the order of
     their entries, which is the order of their commits, so that among equal numbers the later commit wins.
@@ -130,7 +130,7 @@ class CompactUnit:
 
 
 def runs_of(files: Sequence[LevelFile]) -> list[Run]:
-    """The sorted runs of a bucket, newest first."""
+    """Returns the sorted runs of a bucket, newest first."""
     level0 = sorted((f for f in files if f.level == 0), key=lambda f: (-f.max_sequence, -f.min_sequence))
     runs = [Run(0, (file,)) for file in level0]
     for level in sorted({file.level for file in files} - {0}):
@@ -147,7 +147,7 @@ def pick_full(files: Sequence[LevelFile], options: CompactionOptions) -> Compact
 
 
 def pick_universal(files: Sequence[LevelFile], options: CompactionOptions) -> CompactUnit | None:
-    """What universal compaction would compact now, or ``None``.
+    """Returns what universal compaction would compact now, or ``None``.
 
     Everything, if the newer runs together outweigh the oldest too much; else the newest runs as long as each next run is
     not larger than what was gathered; else, with more runs than the trigger, enough of the newest to get below it.
@@ -167,7 +167,7 @@ def pick_universal(files: Sequence[LevelFile], options: CompactionOptions) -> Co
 
 
 def pick_level0(files: Sequence[LevelFile], options: CompactionOptions) -> CompactUnit | None:
-    """All files of level 0, with older runs as long as they are not larger; for tables whose readers skip level 0."""
+    """Returns all files of level 0, with older runs as long as they are not larger; for tables whose readers skip level 0."""
     runs = runs_of(files)
     count = sum(run.level == 0 for run in runs)
     return _unit(runs, _grow(runs, count, options), options) if count else None
@@ -182,7 +182,7 @@ def _grow(runs: Sequence[Run], count: int, options: CompactionOptions) -> int:
 
 
 def _unit(runs: Sequence[Run], count: int, options: CompactionOptions) -> CompactUnit:
-    """The first ``count`` runs; the result goes just above the next run, and never to level 0.
+    """Returns the first ``count`` runs; the result goes just above the next run, and never to level 0.
 
     Where only level 0 would be left for it, it takes in runs up to the first above level 0, and goes to that level.
     """
@@ -196,7 +196,7 @@ def _unit(runs: Sequence[Run], count: int, options: CompactionOptions) -> Compac
 
 
 def drops_deletes(unit: CompactUnit, files: Sequence[LevelFile]) -> bool:
-    """Whether nothing older lies below the result, so that deletes have done their work."""
+    """Returns whether nothing older lies below the result, so that deletes have done their work."""
     return unit.output_level >= max(file.level for file in files)
 
 
@@ -215,7 +215,7 @@ class Upgrade:
 
 
 def plan_unit(unit: CompactUnit, options: CompactionOptions) -> list[Rewrite | Upgrade]:
-    """How to bring a unit to its level: overlapping files are merged, large ones moved, small neighbours joined."""
+    """Returns how to bring a unit to its level: overlapping files are merged, large ones moved, small neighbours joined."""
     steps: list[Rewrite | Upgrade] = []
     waiting: list[list[LevelFile]] = []
 

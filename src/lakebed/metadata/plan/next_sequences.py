@@ -25,7 +25,7 @@ def next_sequences(store: TableStore) -> NextSequences:
 def sequences_at(
     store: TableStore, snapshot: Snapshot | None, partitions: pa.Array | None
 ) -> dict[tuple[bytes, int], int]:
-    """The first free sequence number of each bucket in a snapshot; absent ones begin at 0."""
+    """Returns the first free sequence number of each bucket in a snapshot; absent ones begin at 0."""
     live = live_entries(store, snapshot, partitions)
     highest = live.group_by(["partition", "bucket"]).aggregate([("max_sequence_number", "max")])
     return {(row["partition"], row["bucket"]): row["max_sequence_number_max"] + 1 for row in highest.to_pylist()}

@@ -44,7 +44,7 @@ class SmallFilePolicy:
 def pick_small_files(
     entries: pa.Table, policy: SmallFilePolicy, *, deleted_rows: npt.NDArray[np.int64], ordered: bool
 ) -> list[Rows]:
-    """The packs of files to be rewritten together, as row numbers of the entries, oldest first.
+    """Returns the packs of files to be rewritten together, as row numbers of the entries, oldest first.
 
     ``deleted_rows`` says how many rows of each file are marked as deleted; files with many are rewritten though large.
     """
@@ -74,7 +74,7 @@ def pick_small_files(
 
 
 def by_bucket(entries: pa.Table) -> list[Rows]:
-    """All files of each bucket, as row numbers of the entries."""
+    """Returns all files of each bucket, as row numbers of the entries."""
     if not len(entries):
         return []
     codes = _bucket_codes(entries)
@@ -89,7 +89,7 @@ def _bucket_codes(entries: pa.Table) -> Rows:
 
 
 def _new_pack(run: Rows, size: Rows, target: int) -> npt.NDArray[np.bool_]:
-    """Where a pack begins: with a run, and whenever the bytes before it in the run fill another file."""
+    """Returns where a pack begins: with a run, and whenever the bytes before it in the run fill another file."""
     before = np.cumsum(size) - size
     first = np.ones(len(run), np.bool_)
     first[1:] = run[1:] != run[:-1]

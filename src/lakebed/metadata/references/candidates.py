@@ -121,13 +121,13 @@ class Candidates:
         self._data = [table for table in self._data if len(table)]
 
     def data_names(self) -> pa.Array:
-        """The names of data files, extra files and changelog files."""
+        """Returns the names of data files, extra files and changelog files."""
         if not self._data:
             return pa.array([], pa.string())
         return pc.unique(pa.concat_tables(self._data)["name"].combine_chunks())
 
     def without(self, needed: Needed) -> list[DoomedFile]:
-        """What is left when the needed files stay, kind by kind; files whose size nobody wrote down are looked at."""
+        """Returns what is left when the needed files stay, kind by kind; files whose size nobody wrote down are looked at."""
         found = [file for name, file in self._named.items() if name not in needed.metadata]
         if self._data:
             table = pa.concat_tables(self._data)
@@ -140,7 +140,7 @@ class Candidates:
 
 
 def file_names(entries: pa.Table) -> pa.Array:
-    """The names of entries' files and of their extra files."""
+    """Returns the names of entries' files and of their extra files."""
     extras = entries["extra_files"].combine_chunks().flatten()
     names = entries["file_name"].combine_chunks()
     return pa.concat_arrays([names, extras]) if len(extras) else names
@@ -161,7 +161,7 @@ def _sized(store: TableStore, files: Sequence[DoomedFile]) -> Iterator[DoomedFil
 
 
 def _names_of(snapshot: Snapshot) -> Iterator[tuple[str, str, int]]:
-    """The files that a snapshot itself names but for its changelog: name, kind, and size or -1 where it does not tell."""
+    """Yields the files that a snapshot itself names but for its changelog: name, kind, and size or -1 where it does not tell."""
     for name, size in (
         (snapshot.base_manifest_list, snapshot.base_manifest_list_size),
         (snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),

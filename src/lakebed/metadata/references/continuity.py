@@ -79,7 +79,7 @@ def _compare(store: TableStore, lists: _Lists, before: Snapshot, after: Snapshot
 
 
 def _net(store: TableStore, metas: Sequence[ManifestMeta]) -> pa.Table:
-    """What these manifests come to, in an order of its own."""
+    """Returns what these manifests come to, in an order of its own."""
     entries = fold(store.manifests.read_entries(metas), partial=True, where=f"manifests of {store.name}")
     return entries.select(_NET).sort_by([(name, "ascending") for name in _NET]).combine_chunks()
 

@@ -15,7 +15,7 @@ from lakebed.metadata.store import TableStore
 
 
 def deleted_files(store: TableStore, snapshots: Sequence[Snapshot]) -> tuple[pa.Table, pa.Array]:
-    """The DELETE entries of these snapshots, and the names among their files that were added again.
+    """Returns the DELETE entries of these snapshots, and the names among their files that were added again.
 
     A file that changes its level is deleted and added under the same name in one commit, so within a commit adds win.
     """

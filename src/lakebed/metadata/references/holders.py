@@ -70,19 +70,19 @@ class Holder:
 
 
 def branch_stores(store: TableStore) -> list[TableStore]:
-    """The table on each of its branches, main first."""
+    """Returns the table on each of its branches, main first."""
     branches = [MAIN_BRANCH, *store.branch_names()]
     return [TableStore(store.storage, store.paths.on_branch(name), store.name, cache=store.cache) for name in branches]
 
 
 def changelogs(store: TableStore) -> list[Snapshot]:
-    """The long-lived changelogs of a branch, ascending."""
+    """Returns the long-lived changelogs of a branch, ascending."""
     found = (find_changelog(store, number) for number in changelog_ids(store))
     return [changelog for changelog in found if changelog is not None]  # one may have expired just now
 
 
 def changelog_holder(changelog: Snapshot) -> Holder:
-    """What a long-lived changelog needs."""
+    """Returns what a long-lived changelog needs."""
     return Holder(changelog, Hold.ADDS, may_lack_files=True)
 
 
@@ -115,7 +115,7 @@ def all_holders(
 def other_holders(
     store: TableStore, *, own_changelogs: bool = True, without_changelogs: Collection[int] = ()
 ) -> list[Holder]:
-    """The same without the snapshots of this branch, and without its long-lived changelogs or some of them if told so."""
+    """Returns the same without the snapshots of this branch, and without its long-lived changelogs or some of them if told so."""
     found: list[Holder] = []
     for branch in branch_stores(store):
         own = branch.paths == store.paths
@@ -128,7 +128,7 @@ def other_holders(
 
 
 def tag_holders(store: TableStore, without: Collection[str] = ()) -> list[Holder]:
-    """The tags and long-lived changelogs of one branch."""
+    """Returns the tags and long-lived changelogs of one branch."""
     return [*_tags_only(store, without), *map(changelog_holder, changelogs(store))]
 
 
@@ -156,7 +156,7 @@ def distinct(holders: Iterable[Holder]) -> list[Holder]:
 
 
 def needed(store: TableStore, holders: Iterable[Holder], *, among: pa.Array | None = None) -> Needed:
-    """The names of all files that these holders need; of data files only those ``among`` the given names."""
+    """Returns the names of all files that these holders need; of data files only those ``among`` the given names."""
     found = _Reading(store)
     for holder in holders:
         found.add(holder)
@@ -215,7 +215,7 @@ class _Reading:
             self._note_added(self._list(name, may_lack=True), holder, may_lack=True)
 
     def index_files(self) -> set[str]:
-        """The index files of every distinct index manifest."""
+        """Returns the index files of every distinct index manifest."""
         with ThreadPoolExecutor(8) as pool:
             found = pool.map(self.store.manifests.read_index, sorted(self._index_manifests))
             return {entry.file_name for entries in found for entry in entries}
@@ -288,7 +288,7 @@ def only_needed_by(
     without_tags: Collection[str] = (),
     changelogs: bool = False,
 ) -> list[DoomedFile]:
-    """The files that these snapshots of one branch need and nobody else does.
+    """Returns the files that these snapshots of one branch need and nobody else does.
 
     Whoever holds files now is asked: snapshots, tags and long-lived changelogs of every branch. In a dry run the ones that
     would go are still there; ``without_snapshots`` and ``without_tags`` of this branch are passed over.
@@ -316,6 +316,6 @@ def only_needed_by(
 
 
 def _going(store: TableStore, snapshots: list[Snapshot], without: Collection[int]) -> list[Holder]:
-    """The snapshots that go; where the one before them stays, what they took over from it needs no look."""
+    """Returns the snapshots that go; where the one before them stays, what they took over from it needs no look."""
     before = None if snapshots[0].id - 1 in without else store.snapshots.find(snapshots[0].id - 1)
     return run_holders(store, snapshots) if before is None else run_holders(store, [before, *snapshots])[1:]
