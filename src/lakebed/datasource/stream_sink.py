@@ -81,8 +81,9 @@ class TableStreamWriter(DataSourceStreamArrowWriter):  # type: ignore[misc]
                 writer.remove(batch.files)
                 writer.finish(done)
                 return
+            rules = rules_of(self._store)  # before the commit: a failure afterwards would hide that it was made
             writer.commit(batch.files)
-            rules_of(self._store).after_commit()
+            rules.after_commit()
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         """Deletes the files of a batch, unless it is committed."""

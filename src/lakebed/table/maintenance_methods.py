@@ -49,7 +49,7 @@ class MaintenanceMethods:
 
     _store: TableStore
     _spark: SparkSession | None
-    _after: Callable[[Snapshot | None], Snapshot | None]
+    _after: Callable[[Callable[[], Snapshot | None]], Snapshot | None]
     _by_the_rules: Callable[..., Snapshot | None]
 
     # ---------------------------------------------------------------------------------------------- compaction
@@ -94,7 +94,7 @@ class MaintenanceMethods:
         order = SortOrder.of(schema, strategy, order_by, where=f"table {self._store.name}") if order_by else None
         run = compact_keyed_table if schema.primary_keys else partial(compact_append_table, order=order)
         engine = engine_on(spark or self._spark)
-        return self._after(run(self._store, full=full, where=node, report=report, engine=engine))
+        return self._after(lambda: run(self._store, full=full, where=node, report=report, engine=engine))
 
     def compact_manifests(self, *, dry_run: bool = False) -> ManifestCompaction:
         """Rewrites the list of data files without the entries that cancel out.
@@ -178,7 +178,7 @@ class MaintenanceMethods:
 
             summarise = SummariseOnSpark(spark or self._spark)
         who = Identity.of(schema)
-        return self._after(analyze(self._store, chosen, who=who, scan=scan, summarise=summarise))
+        return self._after(lambda: analyze(self._store, chosen, who=who, scan=scan, summarise=summarise))
 
     # -------------------------------------------------------------------------------------------------- expiry
 

@@ -131,7 +131,7 @@ class WriteMethods:
         who = Identity.of(schema)
         node = where if isinstance(where, pred.Node) else parse_where(where, schema.fields)
         if not schema.primary_keys:
-            return self._after(delete_from_append_table(self._store, node, who))
+            return self._after(lambda: delete_from_append_table(self._store, node, who))
         matching = BranchRead(self._store, schema, self._store.snapshots.latest(), schema.fields, node)
         return self._by_the_rules(lambda guard: delete_from_keyed_table(self._store, matching.to_arrow(), who, guard))
 
@@ -175,10 +175,15 @@ class WriteMethods:
 
     def _by_the_rules(self, run: Callable[[Guard], Snapshot | None], *, same_rows: bool = False) -> Snapshot | None:
         """Writes to this branch under the rules of the table."""
-        return self._after(rules_of(self._store).write(run, same_rows=same_rows))
+        return self._after(lambda: rules_of(self._store).write(run, same_rows=same_rows))
 
-    def _after(self, made: Snapshot | None) -> Snapshot | None:
-        """Does what follows a commit: expires what is too old, as the options of the table say."""
+    def _after(self, run: Callable[[], Snapshot | None]) -> Snapshot | None:
+        """Makes a commit and does what follows it: expires what is too old, as the options of the table say.
+
+        The rules are looked up before the commit, because a failure afterwards would hide that the commit was made.
+        """
+        rules = rules_of(self._store)
+        made = run()
         if made is not None:
-            rules_of(self._store).after_commit()
+            rules.after_commit()
         return made

@@ -260,7 +260,9 @@ def build_value_stats(
     the names are ``None``.
     """
     if not len(stats) == len(fields) == len(modes):
-        raise DataError(f"{len(stats)} statistics and {len(modes)} modes for {len(fields)} columns; give one of each per column")
+        raise DataError(
+            f"{len(stats)} statistics and {len(modes)} modes for {len(fields)} columns; give one of each per column"
+        )
     shaped = [
         _shaped(known, mode) if isinstance(field.type, Atomic) else None
         for known, field, mode in zip(stats, fields, modes, strict=True)

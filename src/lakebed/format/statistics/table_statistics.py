@@ -188,6 +188,8 @@ def bound_text(value: pa.Scalar, data_type: DataType) -> str | None:
     if isinstance(data_type, Atomic) and data_type.root in TIMESTAMP_ROOTS:
         wall_clock = pa.array([value]).cast(pa.timestamp(value.type.unit))
         return str(timestamp_texts(wall_clock, data_type.params[0])[0].as_py())
-    if isinstance(data_type, Atomic) and data_type.root in _COUNTED_ROOTS:  # also for years that Python does not support
+    if (
+        isinstance(data_type, Atomic) and data_type.root in _COUNTED_ROOTS
+    ):  # also for years that Python does not support
         return str(value.cast(pa.int32()).as_py())
     return value_text(value.as_py(), data_type, internal=True)
