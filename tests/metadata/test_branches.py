@@ -185,7 +185,7 @@ def test_a_branch_is_taken_back_if_its_snapshot_went_meanwhile(tmp_path: Path, o
         plain.storage.delete(plain.paths.snapshot(1))
     going = plain.paths.tag("t") if of_tag else plain.paths.snapshot(1)
     store = open_store(tmp_path, Interrupted(lambda: os.unlink(going), before="rename_folder"))  # noqa: PTH108
-    with pytest.raises(NotFoundError, match="went away while branch 'b' was made of it"):
+    with pytest.raises(NotFoundError, match="expired while branch 'b' was created from it"):
         create_branch(store, "b", **({"tag": "t"} if of_tag else {"snapshot": 1}))
     assert plain.branch_names() == []
     assert files_below(tmp_path / "branch") == set()

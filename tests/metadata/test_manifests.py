@@ -213,7 +213,7 @@ def wrong_count(meta: ManifestMeta) -> ManifestMeta:
 
 def test_a_manifest_with_another_number_of_entries_is_damaged(store: TableStore) -> None:
     (meta,) = writer_of(store).write_entries(adds("a"))
-    with pytest.raises(CorruptError, match=rf"/t/manifest/{meta.file_name} holds 1 entries, but its list says 2"):
+    with pytest.raises(CorruptError, match=rf"/t/manifest/{meta.file_name} has 1 entries, but its list says 2"):
         reader_of(store).read_entries([wrong_count(meta)])
 
 

@@ -178,7 +178,7 @@ def test_a_tag_is_taken_back_if_its_snapshot_went_meanwhile(tmp_path: Path, held
         expire(plain, 1)
         holder = plain.paths.tag("old")
     going = Interrupted(lambda: os.unlink(holder), ending="tag-t")  # noqa: PTH108
-    with pytest.raises(NotFoundError, match=r"snapshot 1 of table db.t went away while tag 't' was written"):
+    with pytest.raises(NotFoundError, match=r"snapshot 1 of table db.t expired while tag 't' was written"):
         create_tag(open_store(tmp_path, going), "t", snapshot=1)
     assert names(plain) == []
 

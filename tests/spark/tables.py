@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.commit.identity import Identity
-from lakebed.metadata.data_paths import data_file_paths
+from lakebed.metadata.data_file_paths import data_file_paths
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.overwrite import overwrite

@@ -346,7 +346,7 @@ def test_rows_of_a_file_that_is_gone_are_not_marked(layered: lakebed.Table) -> N
     put(layered, {1: 1})
     plan = planned(layered, only(3, 0))
     assert commit(layered._store, full) is not None
-    lost(layered, plan, "of which rows were deleted, is gone", {1: 1})
+    lost(layered, plan, "of which this commit deletes rows", {1: 1})
 
 
 def test_a_file_that_gets_marks_meanwhile_is_not_replaced(layered: lakebed.Table) -> None:

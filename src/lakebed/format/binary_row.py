@@ -4,13 +4,13 @@ A row is ``null bits | one 8-byte slot per field | variable part``, little-endia
 it as 4 big-endian bytes. Fixed-width values and strings of up to 7 bytes live in their slot; longer strings, DECIMAL
 with precision > 18 and TIMESTAMP with precision > 3 live in the variable part, in pieces of whole 8-byte words.
 
-The bytes are canonical (zero padding, no gaps), because rows are compared and hashed as bytes. There is no Python loop over rows.
-Bytes that cannot be decoded raise :class:`CorruptError`. ARRAY, MAP and ROW fields can only be null, because keys, partitions and
-statistics have no other values of these types.
+The bytes are canonical (zero padding, no gaps), because rows are compared and hashed as bytes. There is no Python loop
+over rows. Bytes that cannot be decoded raise :class:`CorruptError`. ARRAY, MAP and ROW fields can only be null, because
+keys, partitions and statistics have no other values of these types.
 
-Null DECIMAL(p > 18) and TIMESTAMP(p > 3) have two encodings. Java keeps 16 or 8 zero bytes in the variable part and their offset in
-the slot; pypaimon writes a zero slot and no bytes. Lakebed writes the encoding of Java, or that of pypaimon with
-``compact_nulls``, and decodes both.
+Null DECIMAL(p > 18) and TIMESTAMP(p > 3) have two encodings. Java keeps 16 or 8 zero bytes in the variable part and
+their offset in the slot; pypaimon writes a zero slot and no bytes. Lakebed writes the encoding of Java, or that of
+pypaimon with ``compact_nulls``, and decodes both.
 """
 
 from __future__ import annotations
@@ -227,7 +227,10 @@ def fixed_values(array: pa.Array, dtype: type[Any], *, per_row: int = 1) -> npt.
 
 
 def text_values(array: pa.Array) -> tuple[I64, I64, U8]:
-    """Returns starts, lengths and bytes of a string or binary array. Nulls have length 0; 8 more bytes follow at the end."""
+    """Returns starts, lengths and bytes of a string or binary array.
+
+    Nulls have length 0; 8 more bytes follow at the end.
+    """
     _, offsets_buffer, data_buffer = array.buffers()
     if offsets_buffer is None or not len(array):
         return np.zeros(len(array), np.int64), np.zeros(len(array), np.int64), np.zeros(8, np.uint8)
@@ -393,7 +396,10 @@ def _too_large() -> DataError:
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Encoded rows as flat bytes; ``begins`` is the position of each row after its arity, ``sizes`` its number of bytes."""
+    """Encoded rows as flat bytes.
+
+    ``begins`` is the position of each row after its arity, ``sizes`` its number of bytes.
+    """
 
     begins: I64
     sizes: I64

@@ -1,8 +1,8 @@
 """Facts that a commit records about itself: the ``lakebed.*`` properties of a snapshot, and how they are read.
 
-:data:`FACTS` lists every key with its meaning. Values are text: counts in decimal digits, flags as ``true``, lineages as JSON.
-Nothing needs a fact to read a table. Other writers leave facts out, and a value that is damaged or not of its form counts as
-left out; reading a fact never raises.
+:data:`FACTS` lists every key with its meaning. Values are text: counts in decimal digits, flags as ``true``, lineages
+as JSON. Nothing needs a fact to read a table. Other writers leave facts out, and a value that is damaged or not of its
+form counts as left out; reading a fact never raises.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ FACTS: Final[Mapping[str, str]] = {
     FULLY_COMPACTED: "flag: the compaction was a full one of every bucket of a primary-key table",
     MERGED_BRANCH: "name of the branch whose files the commit added to this one",
     CHAIN_LINEAGE: "in the full branch of a chain table: what the partitions of the commit were built from",
-    CHAIN_EXPIRED: "flag, in a chain table: the commit dropped partitions because of their age, so nothing became stale",
+    CHAIN_EXPIRED: "flag, in a chain table: the commit dropped partitions by their age, so nothing became stale",
     CHAIN_SAME_ROWS: "flag, in a chain table: the commit rewrote files without changing rows, so nothing became stale",
 }
 
@@ -93,9 +93,9 @@ def read_flag(properties: Mapping[str, str], key: str) -> bool:
 class Lineage:
     """What a full partition of a chain table was built from.
 
-    ``anchor`` is the full partition that the build started with, and ``anchor_build`` its build, if it was built itself.
-    ``deltas`` are the partitions of changes after it. ``full_snapshot`` and ``delta_snapshot`` are the snapshots of the two
-    branches at which they were read. Partitions are encoded rows.
+    ``anchor`` is the full partition that the build started with, and ``anchor_build`` its build, if it was built
+    itself. ``deltas`` are the partitions of changes after it. ``full_snapshot`` and ``delta_snapshot`` are the
+    snapshots of the two branches at which they were read. Partitions are encoded rows.
     """
 
     build: str

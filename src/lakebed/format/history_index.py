@@ -1,13 +1,15 @@
 """The bytes of the history index, a sidecar: one line per snapshot, with what a page of history filters and shows.
 
-:data:`ROW_SCHEMA` lists the fields of a line. A segment of the index is a text file for a range of :data:`SEGMENT` ids. Its lines
-are in any order; if two lines have the same id, the later one counts. Lines are only appended, each in one write. A line begins and
-ends with a line break, so an incomplete line after a crash cannot damage the next one, and its last field is an end mark. Incomplete
-lines are skipped. A file with a complete line that is not valid is refused and rebuilt.
+:data:`ROW_SCHEMA` lists the fields of a line. A segment of the index is a text file for a range of :data:`SEGMENT` ids.
+Its lines are in any order; if two lines have the same id, the later one counts. Lines are only appended, each in one
+write. A line begins and ends with a line break, so an incomplete line after a crash cannot damage the next one, and its
+last field is an end mark. Incomplete lines are skipped. A file with a complete line that is not valid is refused and
+rebuilt.
 
-``check`` identifies the snapshot: after a rollback the same id belongs to another snapshot with another check. ``previous`` is the
-check of the snapshot before. Consecutive lines whose checks match form a chain. An id is only used again after all later snapshots
-were deleted, so if the last line of a chain is up to date, the whole chain is (:func:`chains`).
+``check`` identifies the snapshot: after a rollback the same id belongs to another snapshot with another check.
+``previous`` is the check of the snapshot before. Consecutive lines whose checks match form a chain. An id is only used
+again after all later snapshots were deleted, so if the last line of a chain is up to date, the whole chain is
+(:func:`chains`).
 """
 
 from __future__ import annotations
@@ -134,7 +136,10 @@ def encode_rows(rows: pa.Table) -> bytes:
 
 
 def _clipped(number: int) -> int:
-    """Returns a number limited to 64 bits. Other writers may exceed them; pages show numbers from the snapshot itself."""
+    """Returns a number limited to 64 bits.
+
+    Other writers may exceed them; pages show numbers from the snapshot itself.
+    """
     return min(max(number, _LEAST), _GREATEST)
 
 
@@ -144,7 +149,7 @@ def _count(properties: Mapping[str, str], key: str) -> int | str:
 
 
 def decode_rows(data: bytes, *, where: str) -> tuple[pa.Table, int]:
-    """Returns the rows of a segment, sorted by id without duplicates, and the number of lines, outdated ones included."""
+    """Returns the rows of a segment, sorted by id without duplicates, and the number of all its lines."""
     if not data.strip():
         return NO_ROWS, 0
     if not data.isascii():

@@ -1,11 +1,12 @@
-"""Values as the text that Paimon's Java code prints: names of partitions, rows of system tables, columns cast to STRING.
+"""Values as the text that Java prints: in names of partitions, in system tables, and in columns cast to STRING.
 
-Two texts exist for each type. The *cast* text is what Paimon's ``CAST(value AS STRING)`` returns: ``2024-01-02 03:04:05.678``.
-The *internal* text is what Java prints for the object that holds the value: a date is a number of days, a time a number of
-milliseconds, a timestamp ``2024-01-02T03:04:05.678``. :func:`value_text` returns either for one value; :func:`cast_to_text` casts
-a whole column.
+Two texts exist for each type. The *cast* text is what Paimon's ``CAST(value AS STRING)`` returns: ``2024-01-02
+03:04:05.678``. The *internal* text is what Java prints for the object that holds the value: a date is a number of days,
+a time a number of milliseconds, a timestamp ``2024-01-02T03:04:05.678``. :func:`value_text` returns either for one
+value; :func:`cast_to_text` casts a whole column.
 
-Floating-point numbers are printed as Java 19 and later do. Earlier versions print a few numbers with more digits than needed.
+Floating-point numbers are printed as Java 19 and later do. Earlier versions print a few numbers with more digits than
+needed.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ def value_text(value: object, data_type: DataType, *, internal: bool = False) ->
 def float_text(value: float | np.floating, *, single: bool = False) -> str:
     """Returns a floating-point number as ``Double.toString`` does, or with ``single`` as ``Float.toString`` does.
 
-    The text has the fewest digits that identify the number, but at least two: one before and one after the point. Numbers from
-    0.001 up to 10,000,000 have no exponent.
+    The text has the fewest digits that identify the number, but at least two: one before and one after the point.
+    Numbers from 0.001 up to 10,000,000 have no exponent.
 
     >>> float_text(0.001), float_text(1e7), float_text(1e-5), float_text(5e-324), float_text(0.1, single=True)
     ('0.001', '1.0E7', '1.0E-5', '4.9E-324', '0.1')
@@ -76,7 +77,10 @@ def float_text(value: float | np.floating, *, single: bool = False) -> str:
 
 
 def _time_text(value: dt.time, *, internal: bool, precision: int) -> str:
-    """Returns ``01:02:03``, and with a precision at least one digit of the fraction; internally milliseconds of the day."""
+    """Returns ``01:02:03``, and with a precision at least one digit of the fraction.
+
+    The internal text is the number of milliseconds of the day.
+    """
     millis = value.microsecond // 1000
     if internal:
         return str(((value.hour * 60 + value.minute) * 60 + value.second) * 1000 + millis)
@@ -86,7 +90,10 @@ def _time_text(value: dt.time, *, internal: bool, precision: int) -> str:
 
 
 def _timestamp_text(value: dt.datetime, *, internal: bool, precision: int) -> str:
-    """Returns ``2024-01-02 03:04:05`` with ``precision`` digits or more; internally ``2024-01-02T03:04`` without zero parts."""
+    """Returns ``2024-01-02 03:04:05`` with ``precision`` digits or more.
+
+    The internal text is ``2024-01-02T03:04``, without seconds and fraction if they are zero.
+    """
     nanos = int(getattr(value, "nanosecond", 0)) + value.microsecond * 1000
     day, clock = value.date().isoformat(), f"{value.hour:02d}:{value.minute:02d}"
     if not internal:

@@ -1,7 +1,7 @@
 """Paimon's row hash: murmur3_32 with seed 42 over the bytes of a BinaryRow without its arity prefix.
 
-The hash is computed column by column on batches that fit into the CPU cache, without building the bytes of the rows. The first
-8 bytes of a row (row kind and null bits) are hashed too, so null and 0 have different hashes.
+The hash is computed column by column on batches that fit into the CPU cache, without building the bytes of the rows.
+The first 8 bytes of a row (row kind and null bits) are hashed too, so null and 0 have different hashes.
 """
 
 from __future__ import annotations

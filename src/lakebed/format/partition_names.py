@@ -6,10 +6,10 @@
 | folder | ``dt=19724/region=a%2Fb``, below the root of the table | :func:`partition_folder` |
 | name | ``dt=2024-01-02/region=a/b``, in system tables and in the service | :func:`partition_names` |
 | text | ``dt=2024-01-02/region=a/b``, of decoded values in messages | :func:`partition_text` |
-| spec | ``{"dt": "2024-01-02"}``, what users name partitions by | :func:`parse_partition_spec`, :func:`partition_predicate` |
+| spec | ``{"dt": "2024-01-02"}``, given by users | :func:`parse_partition_spec`, :func:`partition_predicate` |
 
-A folder is only a place: the value of a partition is what the manifest says, never what a folder is called. The folder of a null
-or blank value has the default name. How partitions stand for times is in ``partition_time``.
+A folder is only a place: the value of a partition is what the manifest says, never what a folder is called. The folder
+of a null or blank value has the default name. How partitions stand for times is in ``partition_time``.
 """
 
 from __future__ import annotations
@@ -100,7 +100,10 @@ def partition_table(encoded: pa.Array, fields: Sequence[Field]) -> pa.Table:
 
 
 def partition_names(schema: TableSchema, encoded: pa.Array) -> pa.Array:
-    """Returns encoded partitions as Paimon names them: ``dt=2025-01-01/h=1``; empty text for a table without partitions."""
+    """Returns encoded partitions as Paimon names them: ``dt=2025-01-01/h=1``.
+
+    The name is empty in a table without partitions.
+    """
     columns = partition_values(schema, encoded)
     if not columns:
         return pa.array([""] * len(encoded), pa.string())
@@ -113,7 +116,10 @@ def partition_names(schema: TableSchema, encoded: pa.Array) -> pa.Array:
 
 
 def partition_values(schema: TableSchema, encoded: pa.Array) -> dict[str, pa.Array]:
-    """Returns the values of encoded partitions as text, by column; null stays null. Each distinct value is printed once."""
+    """Returns the values of encoded partitions as text, by column; null stays null.
+
+    Each distinct value is printed once.
+    """
     if not schema.partition_keys:
         return {}
     columns = partition_table(encoded, schema.partition_fields)

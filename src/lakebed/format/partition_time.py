@@ -1,11 +1,12 @@
-"""The time that a partition stands for, read off its values, and the values that stand for a time.
+"""The time of a partition: computed from its values, and back.
 
-``partition.timestamp-pattern`` says how the columns make up a text (``$dt $hour:00:00``; without it, the first partition
-column is the text), ``partition.timestamp-formatter`` how that text is a time: a pattern of Java's ``DateTimeFormatter`` of
-which the letters ``y u M L d D H k m s`` are known, with literals as they are or in single quotes. Without a formatter
-the text is ``2025-01-31`` or ``2025-01-31 12:00:00``. Times have no zone.
+The option ``partition.timestamp-pattern`` combines partition columns to a text, such as ``$dt $hour:00:00``. Without it
+the text is the first partition column. The option ``partition.timestamp-formatter`` says how to parse the text. It is a
+pattern of Java's ``DateTimeFormatter`` with the letters ``y u M L d D H k m s``; other characters are literals, in
+single quotes if they are letters. Without a formatter the text is ``2025-01-31`` or ``2025-01-31 12:00:00``. Times have
+no zone.
 
-Both directions are pure: :meth:`PartitionTime.parse` takes values, :meth:`PartitionTime.format` gives texts of them.
+:meth:`PartitionTime.parse` returns the time of partition values, :meth:`PartitionTime.format` the values for a time.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Part:
 
 
 def parse_formatter(text: str) -> tuple[Part, ...]:
-    """Returns the pieces of a formatter; one that Lakebed does not know, or that makes up no full date, is an error.
+    """Returns the pieces of a formatter. Raises OptionError if it is not supported or is not a full date.
 
     >>> [part.letter * part.width or part.text for part in parse_formatter("yyyyMMdd'T'HH")]
     ['yyyy', 'MM', 'dd', 'T', 'HH']
@@ -71,23 +72,22 @@ def parse_formatter(text: str) -> tuple[Part, ...]:
             parts.append(_field(text, letter, len(match[0])))
         elif other is not None:
             if other in "'[]{}#":
-                raise OptionError(f"option {_FORMATTER} is {text!r}: {other} has no meaning there that Lakebed knows")
+                raise OptionError(f"option {_FORMATTER} is {text!r}: {other} is not supported")
             parts.append(Part("", 0, other))
         else:
             parts += [Part("", 0, character) for character in (quoted.replace("''", "'") or "'")]
     letters = {part.letter.replace("u", "y").replace("L", "M") for part in parts}
     if not ({"y", "M", "d"} <= letters or {"y", "D"} <= letters):
         raise OptionError(
-            f"option {_FORMATTER} is {text!r}; it must tell the whole date: year, month and day, or year and day of year"
+            f"option {_FORMATTER} is {text!r}; it must contain the whole date: year, month and day, or year and day of "
+            "the year"
         )
     return tuple(parts)
 
 
 def _field(text: str, letter: str, width: int) -> Part:
     if letter not in _UNITS:
-        raise OptionError(
-            f"option {_FORMATTER} is {text!r}; of letters it may have only {' '.join(_UNITS)}, or quoted ones"
-        )
+        raise OptionError(f"option {_FORMATTER} is {text!r}; the only letters outside of quotes are {' '.join(_UNITS)}")
     if width > _WIDEST.get(letter, 2):
         raise OptionError(
             f"option {_FORMATTER} is {text!r}: {letter * width} is too wide; names of months are not supported"
@@ -97,7 +97,7 @@ def _field(text: str, letter: str, width: int) -> Part:
 
 @dataclass(frozen=True)
 class PartitionTime:
-    """How partitions of one table stand for times."""
+    """Converts between the partitions of one table and times."""
 
     columns: tuple[str, ...]
     pattern: str | None = None
@@ -106,19 +106,19 @@ class PartitionTime:
     def __post_init__(self) -> None:
         if not self.columns:
             raise OptionError("the table has no partition columns, so its partitions have no time")
-        _ = self._pieces, self._parts  # a pattern that cannot work fails here
+        _ = self._pieces, self._parts  # an invalid pattern raises here
 
     # -------------------------------------------------------------------------------------------------- parsing
 
     def parse(self, values: Mapping[str, object]) -> dt.datetime:
-        """Returns the time of a partition; values that make up no time are a :class:`DataError`.
+        """Returns the time of a partition. Raises DataError if its values are not a time.
 
         >>> time = PartitionTime(("dt", "hour"), "$dt $hour:00:00", "yyyyMMdd HH:mm:ss")
         >>> time.parse({"dt": "20250131", "hour": 5})
         datetime.datetime(2025, 1, 31, 5, 0)
         """
         first = values[self.columns[0]]
-        if self.pattern is None and isinstance(first, dt.date):  # a time already, whatever its text would be
+        if self.pattern is None and isinstance(first, dt.date):  # it is a time already
             return dt.datetime(*first.timetuple()[:6])  # noqa: DTZ001 - has no zone
         text = "".join(
             self._value_text(piece.column, values[piece.column]) if piece.column else piece.text
@@ -140,7 +140,7 @@ class PartitionTime:
             raise DataError(f"partition column {column!r} is null, so the partition has no time")
         if isinstance(value, int) and not isinstance(value, bool) and len(self._ways) == 1:
             width = sum(part.width or len(part.text) for part in self._ways[0].get(column, ()))
-            return str(value).zfill(width)  # a number has lost the zeros that the text had
+            return str(value).zfill(width)  # a number has no leading zeros
         return str(value)
 
     # ------------------------------------------------------------------------------------------------ formatting
@@ -152,14 +152,18 @@ class PartitionTime:
         {'dt': '20250131', 'hour': '05'}
         """
         if self._parts is None:
-            raise OptionError(f"partition values cannot be made of a time without a form; set option {_FORMATTER}")
+            raise OptionError(
+                f"partition values cannot be computed from a time without a formatter; set option {_FORMATTER}"
+            )
         return {name: "".join(_text(part, moment) for part in parts) for name, parts in self._bound.items()}
 
     @cached_property
     def unit(self) -> str:
         """The smallest unit of time in which partitions can differ: year, month, day, hour, minute or second."""
         if self._parts is None:
-            raise OptionError(f"the length of a partition's time cannot be told; set option {_FORMATTER}")
+            raise OptionError(
+                f"the length of time of a partition is unknown without a formatter; set option {_FORMATTER}"
+            )
         units = {_UNITS[part.letter] for parts in self._bound.values() for part in parts if part.letter}
         return max(units, key=_UNIT_ORDER.index)
 
@@ -195,17 +199,17 @@ class PartitionTime:
 
     @property
     def _is_short(self) -> bool:
-        """Whether years have two digits, of this century."""
+        """Whether years have two digits; they are from 2000 on."""
         return any(part.letter in {"y", "u"} and part.width == 2 for part in self._parts or ())
 
     @cached_property
     def _bound(self) -> dict[str, tuple[Part, ...]]:
-        """Which pieces of the formatter each column of the pattern stands for."""
+        """The pieces of the formatter that each column of the pattern covers."""
         if len(self._ways) != 1:
-            problem = "in several ways; put a separator between the columns" if self._ways else "in no way"
+            problem = "in several ways (put a separator between the columns)" if self._ways else "in no way"
             raise OptionError(
-                f"option {_PATTERN} {self.pattern!r} fits {_FORMATTER} {self.formatter!r} {problem}, so partition values "
-                "cannot be made of times"
+                f"option {_PATTERN} {self.pattern!r} fits {_FORMATTER} {self.formatter!r} {problem}, so partition "
+                "values cannot be computed from times"
             )
         return self._ways[0]
 
@@ -223,7 +227,10 @@ class _Piece:
 
 
 def _bindings(pieces: Sequence[_Piece], parts: Sequence[Part]) -> Iterator[dict[str, tuple[Part, ...]]]:
-    """Yields every way to lay the pieces of a pattern over those of a formatter. A column begins and ends with a field."""
+    """Yields every assignment of the pieces of a formatter to the pieces of a pattern.
+
+    A column begins and ends with a field.
+    """
     if not pieces:
         if not parts:
             yield {}
@@ -241,7 +248,7 @@ def _bindings(pieces: Sequence[_Piece], parts: Sequence[Part]) -> Iterator[dict[
 
 
 def _after_text(text: str, parts: Sequence[Part]) -> Iterator[Sequence[Part]]:
-    """Yields what is left of a formatter when a text has used up its beginning."""
+    """Yields the rest of a formatter after a text has matched its beginning."""
     if not text:
         yield parts
     elif parts:
@@ -262,7 +269,7 @@ def _moment(fields: Mapping[str, int], short_year: bool) -> dt.datetime:
     month, day = fields.get("M", fields.get("L", 0)), fields["d"]
     if not 1 <= month <= 12 or not 1 <= day <= 31:
         raise ValueError("month or day is out of range")
-    # Java takes the 31st of a shorter month for its last day.
+    # Java reads the 31st of a shorter month as its last day.
     last = calendar.monthrange(year, month)[1]
     return dt.datetime(year, month, min(day, last), *clock)  # noqa: DTZ001 - has no zone
 

@@ -1,7 +1,7 @@
 """The path of every file of a table.
 
-Schemas, snapshots and tags belong to a branch. Manifests, index files, statistics and data files of all branches are in the root of
-the table. The names of partition folders are in ``partition_names``.
+Schemas, snapshots and tags belong to a branch. Manifests, index files, statistics and data files of all branches are in
+the root of the table. The names of partition folders are in ``partition_names``.
 """
 
 from __future__ import annotations
@@ -110,7 +110,10 @@ class TablePaths:
 
     @property
     def history_index(self) -> str:
-        """The folder of the history index. It is part of the branch folder, so it is renamed and deleted with the branch."""
+        """The folder of the history index.
+
+        It is part of the branch folder, so it is renamed and deleted with the branch.
+        """
         return f"{self.branch_root}/{SIDECAR_FOLDER}"
 
     def history_segment(self, number: int) -> str:

@@ -7,8 +7,9 @@
 | 2 | ``+U`` | UPDATE_AFTER | inserts the new version of an updated row |
 | 3 | ``-D`` | DELETE | deletes the row |
 
-``-U`` and ``-D`` are *retractions*. Data files of primary-key tables store the numbers in the column ``_VALUE_KIND``. Users read
-and write the texts: ``$audit_log``, ``$binlog`` and streams with ``read.changelog`` return them in the column ``rowkind``.
+``-U`` and ``-D`` are *retractions*. Data files of primary-key tables store the numbers in the column ``_VALUE_KIND``.
+Users read and write the texts: ``$audit_log``, ``$binlog`` and streams with ``read.changelog`` return them in the
+column ``rowkind``.
 """
 
 from __future__ import annotations

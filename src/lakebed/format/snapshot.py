@@ -1,7 +1,7 @@
-"""One snapshot as JSON: what a table was at one moment, and who made it so.
+"""One snapshot as JSON: the state of a table after a commit, and who committed.
 
-A snapshot stands alone: base list plus delta list are the whole table. Unknown keys are ignored when reading; absent
-ones are left out when writing, as Paimon does. A snapshot of a newer format version is refused.
+A snapshot stands alone: its base list and its delta list contain the whole table. Unknown keys are ignored when
+reading, and absent values are not written, as in Paimon. A snapshot of a newer format version is refused.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Snapshot(Printed):
         commit_kind: APPEND, COMPACT, OVERWRITE or ANALYZE.
         time_millis: When it was committed, in epoch milliseconds.
         total_record_count: The number of rows in all its files, before rows of the same key are merged.
-        delta_record_count: How many of them the commit added, minus those it removed.
-        watermark: All rows with an event time up to here had arrived.
-        properties: What writers noted about the commit.
+        delta_record_count: The number of rows that the commit added, minus those that it deleted.
+        watermark: All rows with an event time up to this one were written.
+        properties: What writers recorded about the commit; ``commit_facts`` lists the keys of Lakebed.
 
     The other attributes name the files that belong to it, under the names that Paimon's specification gives them.
     """

@@ -1,8 +1,8 @@
 """One tag as JSON: its snapshot and, if the tag expires, its creation time and its retention.
 
-The layout is that of Paimon's Java writer. Times are local times without a zone, written as lists of numbers without trailing zero
-seconds and nanoseconds. Lengths of time are seconds with nine decimals. Both are only present if the tag has a retention. Python
-keeps microseconds, so nanoseconds of other writers are cut off.
+The layout is that of Paimon's Java writer. Times are local times without a zone, written as lists of numbers without
+trailing zero seconds and nanoseconds. Lengths of time are seconds with nine decimals. Both are only present if the tag
+has a retention. Python keeps microseconds, so nanoseconds of other writers are cut off.
 """
 
 from __future__ import annotations

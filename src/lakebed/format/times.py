@@ -8,8 +8,8 @@ All entry points (Python, SQL options, the data source, the command line and the
 | a ``datetime``, or ISO text such as ``2025-01-31 12:00:00`` | that time; local time if it has no zone |
 | a ``timedelta``, or a text such as ``3 d`` or ``12 h`` | that long ago |
 
-Inside Lakebed a point in time is a number of epoch milliseconds. The texts in which Paimon itself writes timestamps (names of
-partitions, values cast to STRING) are in ``java_text``.
+Inside Lakebed a point in time is a number of epoch milliseconds. The texts in which Paimon itself writes timestamps
+(names of partitions, values cast to STRING) are in ``java_text``.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def parse_time(given: object, what: str, *, now: int | None = None) -> int:
         return round(read.timestamp() * 1000)
     except (ValueError, OverflowError):
         raise OptionError(
-            f"{what} is {given!r}, which is not a time; give one such as '2025-01-31 12:00:00', a time ago such as '3 d' or "
-            "'12 h', or epoch milliseconds"
+            f"{what} is {given!r}, which is not a time; give one such as '2025-01-31 12:00:00', a time ago such as "
+            "'3 d' or '12 h', or epoch milliseconds"
         ) from None
 
 

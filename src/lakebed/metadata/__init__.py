@@ -1,1 +1,1 @@
-"""The state of a table: schemas, snapshots, manifests, what is live, and how it changes. Never touches rows."""
+"""The state of a table: schemas, snapshots, manifests, live files, and how commits change them. Never reads rows."""

@@ -2,7 +2,7 @@
 
 The options of a chain table name two data branches: one holds full partitions, the other one changes. Main shows both
 as one table. All other branches, and all branches of other tables, are ordinary. :mod:`lakebed.chain` has the rules of
-chain tables; this module only tells the roles, because compaction of a data branch depends on them.
+chain tables; this module only has the roles, because compaction of a data branch depends on them.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""Branches: further histories of a table, beside main, over the same data files.
+"""Branches: further histories of a table, beside main, with the same data files.
 
-A branch is the folder ``branch/branch-<name>`` with schemas, snapshots and tags of its own; manifests, index files and data
-files lie in the table's root for all branches. A branch that is created starts empty, or at a snapshot of the branch it
-is created from, and shares that snapshot's files.
+A branch is the folder ``branch/branch-<name>`` with its own schemas, snapshots and tags. Manifests, index files and
+data files of all branches are in the root of the table. A new branch is empty, or starts at a snapshot of the branch
+that it is created from and shares the files of that snapshot.
 
-Branches appear, change their name and disappear by the rename of one folder, so nobody ever sees half a branch. A call
-that dies may leave a hidden folder ``branch/.branch-<name>.<uuid>.tmp``, which no reader looks at and orphan removal takes.
-A branch that was created from a snapshot keeps that snapshot readable: after it appeared, its creator looks whether the
-snapshot is still where it came from; if it is not, its files may be on their way out, so the branch is taken back.
+Branches are created, renamed and dropped by renaming one folder, so no reader sees an incomplete branch. A call that
+dies may leave a hidden folder ``branch/.branch-<name>.<uuid>.tmp``. Readers ignore it, and the removal of orphan files
+deletes it. A branch keeps the snapshot that it starts at readable: after the branch is visible, ``create_branch``
+checks that the snapshot still exists at its origin. If it does not, its files may be deleted at this moment, so the
+branch is deleted again and the call fails.
 
-Dropping a branch leaves its data files and manifests to orphan removal.
+Dropping a branch leaves its data files and manifests for the removal of orphan files.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def create_branch(
     snapshot: int | None = None,
     ignore_if_exists: bool = False,
 ) -> TableStore:
-    """Make a branch: empty, or with the snapshot of a tag (and the tag), or with a snapshot of this branch."""
+    """Creates a branch: empty, or with the snapshot of a tag (and the tag), or with a snapshot of this branch."""
     check_branch_name(name)
     if tag is not None and snapshot is not None:
         raise OptionError(f"branch {name!r} can start at a tag or at a snapshot, not at both; give one of them")
@@ -73,7 +74,7 @@ def create_branch(
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Where a branch begins."""
+    """The snapshot at which a branch starts."""
 
     snapshot: Snapshot | None = None
     tag: str | None = None
@@ -86,7 +87,7 @@ def _start(store: TableStore, tag: str | None, snapshot_id: int | None) -> _Star
 
 
 def _write_draft(store: TableStore, branch: TablePaths, draft: str, start: _Start) -> None:
-    """The files of a new branch, in a folder that nobody looks at."""
+    """Writes the files of a new branch to a hidden folder."""
 
     def put(path: str, data: bytes) -> None:
         store.storage.write(draft + path.removeprefix(branch.branch_root), data)
@@ -102,7 +103,7 @@ def _write_draft(store: TableStore, branch: TablePaths, draft: str, start: _Star
 
 
 def _snapshot_bytes(store: TableStore, snapshot: Snapshot) -> bytes:
-    """Returns the snapshot as its file has it; of a tag whose snapshot expired, as a file would have it."""
+    """Returns the bytes of the snapshot file; for a tag whose snapshot expired, the bytes that it had."""
     if store.snapshots.find(snapshot.id) == snapshot:
         with contextlib.suppress(NotFoundError):
             return store.storage.read(store.paths.snapshot(snapshot.id))
@@ -118,13 +119,13 @@ def _keep_if_held(store: TableStore, name: str, start: _Start) -> None:
     if not held and start.snapshot is not None:
         _remove(store, name)
         raise NotFoundError(
-            f"snapshot {start.snapshot.id} of table {store.name} went away while branch {name!r} was made of it; "
+            f"snapshot {start.snapshot.id} of table {store.name} expired while branch {name!r} was created from it; "
             "start the branch at another snapshot"
         )
 
 
 def _is_held(store: TableStore, start: _Start) -> bool:
-    """Returns whether the snapshot, or the tag, of which the branch was made is still what it was."""
+    """Returns whether the snapshot or tag at which the branch starts is unchanged."""
     if start.snapshot is None or store.snapshots.find(start.snapshot.id) == start.snapshot:
         return True
     return start.tag is not None and store.snapshots.find_tag(start.tag) == start.snapshot
@@ -134,7 +135,7 @@ def _is_held(store: TableStore, start: _Start) -> bool:
 
 
 def rename_branch(store: TableStore, old: str, new: str, *, force: bool = False) -> None:
-    """Give a branch another name; one that the table's options name only with ``force``."""
+    """Renames a branch. A branch that the options of the table name needs ``force``."""
     check_branch_name(new)
     _check_there(store, old)
     if not force:
@@ -145,7 +146,7 @@ def rename_branch(store: TableStore, old: str, new: str, *, force: bool = False)
 
 
 def drop_branch(store: TableStore, name: str, *, force: bool = False, ignore_if_missing: bool = False) -> None:
-    """Remove a branch; one that the table's options name only with ``force``."""
+    """Drops a branch. A branch that the options of the table name needs ``force``."""
     if ignore_if_missing and name != MAIN_BRANCH and name not in store.branch_names():
         return
     _check_there(store, name)
@@ -168,7 +169,7 @@ def _check_there(store: TableStore, name: str) -> None:
 
 
 def _check_unnamed(store: TableStore, name: str, verb: str) -> None:
-    """Refuse to take a branch away from under a table that reads it."""
+    """Raises OptionError if the options of the table name the branch."""
     schema = store.on_branch(MAIN_BRANCH).schemas.latest()
     options = TableOptions({} if schema is None else schema.options)
     naming = [option.name for option in _NAMING_OPTIONS if option.read(options) == name]
@@ -183,10 +184,10 @@ def _check_unnamed(store: TableStore, name: str, verb: str) -> None:
 
 
 def check_branch_name(name: str) -> None:
-    """Refuse what cannot be the name of a new branch."""
+    """Raises OptionError for a name that a new branch cannot have."""
     check_name(name, "branch")
     if name == MAIN_BRANCH:
-        raise OptionError(f"{name!r} cannot be the name of a branch: it is the name of the table's own history")
+        raise OptionError(f"{name!r} cannot be the name of a branch: it is the name of the table's main branch")
     if "$" in name:
         raise OptionError(f"{name!r} cannot be the name of a branch: '$' separates it from the table's name")
     if name.isdigit():
@@ -208,7 +209,7 @@ def _hidden(branch: TablePaths) -> str:
 
 
 def _move(store: TableStore, source: str, target: str, name: str) -> None:
-    """Rename a folder. A lost acknowledgement is made good by looking; of two who want a name, one wins."""
+    """Renames a folder. If the result is unknown, it checks the names. Of two calls with the same name one succeeds."""
     try:
         store.storage.rename_folder(source, target)
     except AlreadyExistsError:
@@ -221,6 +222,6 @@ def _move(store: TableStore, source: str, target: str, name: str) -> None:
 
 
 def _discard(store: TableStore, folder: str) -> None:
-    """Remove a hidden folder, if it can be: what stays is out of sight."""
+    """Deletes a hidden folder if possible; readers ignore it otherwise."""
     with contextlib.suppress(LakebedError):
         store.storage.delete_tree(folder)

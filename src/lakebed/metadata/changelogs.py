@@ -1,8 +1,8 @@
-"""Long-lived changelogs of one branch: what is left of snapshots that expired while their changes are still to be read.
+"""Long-lived changelogs of one branch: what remains of expired snapshots while readers may still need their changes.
 
-``changelog/changelog-<id>`` is the snapshot as it was. Its changelog files are there; of a table that writes none, the files
-that its delta added. What else the snapshot named may be gone. Two hints tell the first and the last id; like those of
-snapshots they are only hints.
+``changelog/changelog-<id>`` is a copy of the snapshot. Its changelog files exist; in a table without a changelog, the
+files that its delta added exist. All other files of the snapshot may be deleted. Two hint files contain the first and
+the last id; like those of snapshots they may be wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def changelog_ids(store: TableStore) -> list[int]:
 
 
 def find_changelog(store: TableStore, number: int) -> Snapshot | None:
-    """Returns one long-lived changelog, ``None`` if it is not there."""
+    """Returns one long-lived changelog; ``None`` if it does not exist."""
     path = store.paths.changelog(number)
     try:
         return snapshot_from_json(store.storage.read(path), where=path)
@@ -32,7 +32,7 @@ def find_changelog(store: TableStore, number: int) -> Snapshot | None:
 
 
 def keep_changelogs(store: TableStore, snapshots: Sequence[Snapshot]) -> None:
-    """Keep the changelogs of snapshots that are about to expire, oldest first."""
+    """Writes the changelogs of snapshots that are about to expire, oldest first."""
     for snapshot in snapshots:
         store.storage.replace(store.paths.changelog(snapshot.id), snapshot_to_json(snapshot).encode())
     if snapshots:
@@ -42,7 +42,7 @@ def keep_changelogs(store: TableStore, snapshots: Sequence[Snapshot]) -> None:
 
 
 def remove_changelogs(store: TableStore, numbers: Iterable[int]) -> None:
-    """Take long-lived changelogs away, in the order given; hints that would be wrong follow or go."""
+    """Deletes long-lived changelogs in the given order, and updates or deletes the hint files."""
     last = max(changelog_ids(store), default=0)
     for number in numbers:
         store.storage.delete(store.paths.changelog(number))

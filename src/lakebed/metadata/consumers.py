@@ -1,9 +1,9 @@
-"""Consumers: notes of streaming readers about the snapshot that they read next.
+"""Consumers: the files in which streaming readers record the snapshot that they read next.
 
-A note is the file ``consumer/consumer-<name>`` of a branch. Expiry keeps every snapshot from the smallest note on, so a
-note that cannot be read is an error that names the file, never a note that protects nothing. Lakebed writes notes as
-Paimon's Java writer does and reads those of pypaimon too. A stream that still reads the state of its first snapshot adds a
-key of its own, which other readers ignore.
+The file of a consumer is ``consumer/consumer-<name>`` of a branch. Expiry keeps every snapshot from the smallest
+recorded one on. So a file that cannot be read is an error that names it; ignoring it would delete snapshots that the
+consumer needs. Lakebed writes the files as Paimon's Java writer does and also reads those of pypaimon. A stream that
+still reads the state of its first snapshot adds a key that other readers ignore.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _IN_STATE: Final = "lakebed.in-state"
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a consumer is: the snapshot that it reads next; ``in_state``: its state, of which a part may be read."""
+    """The progress of a consumer: the snapshot that it reads next.
+
+    With ``in_state`` it reads the state of that snapshot.
+    """
 
     next_snapshot: int
     in_state: bool = False
@@ -43,7 +46,7 @@ def find_consumer(store: TableStore, name: str) -> int | None:
 
 
 def find_progress(store: TableStore, name: str) -> Progress | None:
-    """Returns how far a consumer is, or ``None`` if there is no such consumer."""
+    """Returns the progress of a consumer, or ``None`` if there is no such consumer."""
     check_name(name, "consumer")
     return _read_progress(store, name)
 
@@ -72,7 +75,7 @@ def smallest_next_snapshot(store: TableStore) -> int | None:
 
 
 def reset_consumer(store: TableStore, name: str, next_snapshot: int | None = None) -> int:
-    """Make a consumer, or set what it reads next; without a number it reads what is committed from now on."""
+    """Creates a consumer, or sets the snapshot that it reads next; by default the next one that is committed."""
     check_name(name, "consumer")
     if next_snapshot is None:
         next_snapshot = (store.snapshots.latest_id() or 0) + 1
@@ -83,7 +86,7 @@ def reset_consumer(store: TableStore, name: str, next_snapshot: int | None = Non
 
 
 def note_progress(store: TableStore, name: str, progress: Progress) -> None:
-    """Note how far a consumer is; makes it if there is none."""
+    """Records the progress of a consumer, and creates it if it does not exist."""
     check_name(name, "consumer")
     noted: dict[str, object] = {"nextSnapshot": progress.next_snapshot}
     if progress.in_state:
@@ -93,7 +96,7 @@ def note_progress(store: TableStore, name: str, progress: Progress) -> None:
 
 
 def drop_consumer(store: TableStore, name: str) -> None:
-    """Remove a consumer; snapshots that only it kept may expire from now on."""
+    """Drops a consumer; snapshots that only it kept may expire from now on."""
     known = _modified_millis(store)
     if name not in known:
         raise NotFoundError(unknown_name("consumer", name, sorted(known), where=f"table {store.name}"))
@@ -101,7 +104,7 @@ def drop_consumer(store: TableStore, name: str) -> None:
 
 
 def expire_consumers(store: TableStore, *, dry_run: bool = False, now_millis: int | None = None) -> list[str]:
-    """Remove the consumers that noted nothing for ``consumer.expiration-time``; without that option, none."""
+    """Deletes the consumers that recorded nothing for ``consumer.expiration-time``; none without that option."""
     longest = TableOptions(store.schema().options).consumer_expiration_time
     if longest is None:
         return []

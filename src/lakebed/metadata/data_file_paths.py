@@ -1,4 +1,4 @@
-"""Where the files of manifest entries lie."""
+"""The paths of data files, from their manifest entries."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _LOCAL_URI: Final = r"^file:(?://)?(/)"
 
 
 def data_file_paths(store: TableStore, schema: TableSchema, entries: pa.Table) -> list[str]:
-    """Returns where the files of entries lie; each distinct partition is decoded once."""
+    """Returns the paths of the files of entries; each distinct partition is decoded once."""
     paths: list[str] = path_array(store, schema, entries).to_pylist()
     return paths
 
 
 def path_array(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.Array:
-    """Returns the same as Arrow strings. An external path that names the local disk as a URI comes without its scheme."""
+    """Returns the paths as Arrow strings. External paths on the local disk are returned without ``file:``."""
     if not len(entries):
         return pa.array([], pa.string())
     encoded = entries["partition"].combine_chunks().dictionary_encode()

@@ -1,8 +1,8 @@
-"""The hash indexes of a table with dynamic buckets: which keys, by their hash, each bucket of a partition has.
+"""The hash indexes of a table with dynamic buckets: the hashes of the keys in each bucket of a partition.
 
-An index file never changes; a bucket that gets new keys gets a new file with the old and the new hashes, and a commit puts
-it in the place of the old one. Files that were read or written are kept by path, the least recently used go first, and all go
-some minutes after their last use.
+An index file never changes. A bucket that gets new keys gets a new file with the old and the new hashes, and a commit
+replaces the old file by it. Decoded files are cached by path. The least recently used ones are dropped first, and all
+are dropped some minutes after their last use.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ HASH_CACHE: Final = ManifestCache(256 * 1024 * 1024, expire_after=600)
 
 @dataclass(frozen=True, slots=True)
 class PartitionIndex:
-    """The index files of one partition in one snapshot (0: there is none yet), by bucket."""
+    """The index files of one partition in one snapshot, by bucket; id 0 means that there is no snapshot yet."""
 
     snapshot_id: int = 0
     entries: Mapping[int, IndexEntry] = field(default_factory=dict)
 
     @property
     def files(self) -> frozenset[str]:
-        """The names of the files. Two snapshots with the same ones have the same keys in the same buckets."""
+        """The names of the files. Two snapshots with the same files have the same keys in the same buckets."""
         return frozenset(entry.file_name for entry in self.entries.values())
 
 
@@ -66,7 +66,7 @@ def indexes_of(store: TableStore, snapshot: Snapshot | None) -> dict[bytes, Part
 
 
 def read_hashes(store: TableStore, entry: IndexEntry) -> Hashes:
-    """Returns the hashes of an index file, ascending and each once. They are shared: do not change them."""
+    """Returns the hashes of an index file, ascending, without duplicates. The array is shared: do not change it."""
     path = index_path(store, entry)
 
     def decode() -> pa.Table:
@@ -74,8 +74,8 @@ def read_hashes(store: TableStore, entry: IndexEntry) -> Hashes:
             return pa.table({_HASH: hash_index.decode(store.storage.read(path), where=path)})
         except NotFoundError:
             raise NotFoundError(
-                f"hash index {path} of table {store.name} is gone; if its snapshot did not expire, rebuild_index() makes it "
-                "anew from the data files"
+                f"hash index {path} of table {store.name} does not exist; if its snapshot did not expire, "
+                "rebuild_index() rebuilds it from the data files"
             ) from None
 
     hashes: Hashes = HASH_CACHE.load(path, decode)[_HASH].to_numpy()
@@ -108,16 +108,16 @@ def load_latest(store: TableStore, partition: bytes) -> tuple[PartitionIndex, di
 
 
 def index_path(store: TableStore, entry: IndexEntry) -> str:
-    """Returns where an index file lies."""
+    """Returns the path of an index file."""
     return (entry.external_path or store.paths.index(entry.file_name)).removeprefix("file:")
 
 
 @dataclass(frozen=True, slots=True)
 class BucketIndexUpdate:
-    """Rows came to a bucket: ``hashes`` are those of their keys, known ones among them, ``before`` is its index file so far.
+    """The keys of rows that were written to a bucket, as far as its index is concerned.
 
-    There is no such file, or none that counts, where the hashes are all that the bucket has.
-    Whoever owns the bucket can tell from this alone whether it needs a new index file, and write it.
+    ``hashes`` are the hashes of the keys; some may be in the index already. ``before`` is the current index file; it is
+    ``None`` if the bucket has no other keys. The writer of the bucket needs nothing else to write a new index file.
     """
 
     partition: bytes
@@ -126,7 +126,7 @@ class BucketIndexUpdate:
     hashes: Hashes
 
     def write(self, store: TableStore, name: str) -> IndexEntry | None:
-        """Write the bucket's index anew under a name of the writer; ``None`` if it knows all these hashes already."""
+        """Writes a new index file for the bucket; ``None`` if the current one contains all hashes."""
         old = np.zeros(0, np.int32) if self.before is None else read_hashes(store, self.before)
         after = united(old, self.hashes)
         if len(after) == len(old) and self.before is not None:
@@ -135,7 +135,7 @@ class BucketIndexUpdate:
 
 
 def united(old: Hashes, hashes: Hashes) -> Hashes:
-    """Ascending hashes and some more, as one ascending array with each once."""
+    """Returns two sets of ascending hashes as one ascending array without duplicates."""
     given = hash_index.ascending(hashes)
     if not len(old):
         return given
@@ -144,7 +144,7 @@ def united(old: Hashes, hashes: Hashes) -> Hashes:
 
 
 def write_index(store: TableStore, name: str, partition: bytes, bucket: int, hashes: Hashes) -> IndexEntry:
-    """Write an index file with these hashes, which are ascending and each once; gives its entry, to be committed."""
+    """Writes an index file with ascending hashes without duplicates, and returns its entry for a commit."""
     data = hash_index.encode(hashes)
     path = store.paths.index(name)
     store.storage.write(path, data)

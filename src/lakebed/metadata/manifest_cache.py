@@ -1,8 +1,8 @@
-"""Decoded manifests by path, in memory and optionally on disk. Manifest files never change, so neither does what is kept.
+"""A cache of decoded manifests by path, in memory and optionally on disk. Manifest files never change.
 
-Readers that ask for the same manifest at the same time decode it once. In memory the least recently used ones go first
-when there are too many bytes, and all go some time after their last use if asked for. On disk they are Arrow files that
-are mapped, not read; they may be deleted at any time, and one that is damaged is made anew.
+Readers that need the same manifest at the same time decode it once. In memory the least recently used manifests are
+dropped when the cache has too many bytes; optionally all are dropped some time after their last use. On disk they are
+Arrow files, which are memory-mapped. They may be deleted at any time, and a damaged file is replaced.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DISK_BYTES: Final = 4 * 1024**3
 
 @dataclass(frozen=True, slots=True)
 class CacheStatistics:
-    """How often the cache of decoded manifests was asked, and what it holds now.
+    """How often the cache of decoded manifests was used, and what it contains now.
 
     Attributes:
         hits: How many manifests were found in memory.
@@ -77,7 +77,7 @@ class DiskCache:
         return table
 
     def put(self, path: str, table: pa.Table) -> None:
-        """Keep a manifest; a folder that cannot be written is as good as none."""
+        """Stores a manifest; does nothing if the folder cannot be written."""
         place = self._place(path)
         with contextlib.suppress(OSError, pa.ArrowException):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -116,7 +116,7 @@ class ManifestCache:
         self.hits = self.disk_hits = self.misses = 0
 
     def load(self, path: str, decode: Callable[[], pa.Table]) -> pa.Table:
-        """Returns the manifest under a path; ``decode`` reads it if nobody has it or is about to."""
+        """Returns the manifest of a path. ``decode`` is called if it is not cached and no other thread decodes it."""
         with self._lock:
             table = self._held(path)
             if table is not None:
@@ -171,7 +171,7 @@ class ManifestCache:
             return path in self._tables
 
     def put(self, path: str, table: pa.Table) -> None:
-        """Keep a manifest that somebody decoded, or wrote."""
+        """Stores a manifest that was decoded or written."""
         with self._lock:
             if path in self._tables or table.nbytes > self._max_bytes:
                 return
@@ -184,12 +184,12 @@ class ManifestCache:
         self._bytes -= self._tables.popitem(last=False)[1][0].nbytes
 
     def clear(self) -> None:
-        """Forget what is held in memory."""
+        """Drops all manifests from memory."""
         with self._lock:
             self._tables.clear()
             self._bytes = 0
 
     def statistics(self) -> CacheStatistics:
-        """Returns how it was used so far."""
+        """Returns how often the cache was used so far."""
         with self._lock:
             return CacheStatistics(self.hits, self.disk_hits, self.misses, len(self._tables), self._bytes)

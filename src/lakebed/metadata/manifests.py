@@ -1,7 +1,7 @@
 """Reads and writes manifest lists, manifests and index manifests of a table.
 
-Manifest files never change, so those decoded or written are kept by path (:mod:`lakebed.metadata.manifest_cache`). The large
-ones of a read are decoded in parallel; for small ones threads would cost more than they save.
+Manifest files never change, so decoded and written ones are cached by path (:mod:`lakebed.metadata.manifest_cache`).
+Large manifests are decoded in parallel; for small ones threads would cost more than they save.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _ROWS_BETWEEN_SIZE_CHECKS: Final = 1000
 
 
 SHARED_CACHE: Final = ManifestCache()
-"""What all tables of the process share that do not bring their own."""
+"""The cache of all tables of the process that have none of their own."""
 
 
 @dataclass(frozen=True)
 class Manifests:
-    """The manifest files of one table, whatever the branch."""
+    """The manifest files of one table, of all branches."""
 
     storage: Storage
     paths: TablePaths
@@ -62,11 +62,11 @@ class Manifests:
         return self._read(self.paths.manifest(name), "manifest list")
 
     def base_and_delta(self, snapshot: Snapshot) -> list[ManifestMeta]:
-        """Returns every manifest of a snapshot, in the order in which entries fold."""
+        """Returns every manifest of a snapshot, in the order in which their entries apply."""
         return self.read_list(snapshot.base_manifest_list) + self.read_list(snapshot.delta_manifest_list)
 
     def read_entries(self, metas: Sequence[ManifestMeta]) -> pa.Table:
-        """Returns the entries of these manifests, in order, unfolded."""
+        """Returns the entries of these manifests, in order; no DELETE has cancelled its ADD yet."""
         if not metas:
             return NO_ENTRIES
         tables: dict[str, pa.Table] = {}
@@ -94,7 +94,7 @@ class Manifests:
         table = self.cache.load(path, lambda: decode_manifest(self._read(path, "manifest"), where=path))
         if len(table) != meta.num_added_files + meta.num_deleted_files:
             raise CorruptError(
-                f"{path} holds {len(table)} entries, but its list says "
+                f"{path} has {len(table)} entries, but its list says "
                 f"{meta.num_added_files + meta.num_deleted_files}; restore it or roll back"
             )
         return table
@@ -104,15 +104,15 @@ class Manifests:
             return self.storage.read(path)
         except NotFoundError:
             raise NotFoundError(
-                f"{what} {path} is gone; the snapshot that needs it may have expired. Read a newer snapshot"
+                f"{what} {path} does not exist; the snapshot that needs it may have expired. Read a newer snapshot"
             ) from None
 
 
 @dataclass
 class ManifestWriter:
-    """Writes the metadata files of one commit attempt and remembers them, so that a failed one can be undone.
+    """Writes the metadata files of one commit attempt, and deletes them if the attempt fails.
 
-    With ``dry_run`` nothing is written; the metas tell what would have been.
+    With ``dry_run`` nothing is written; the returned metas describe the files that would be.
     """
 
     storage: Storage
@@ -128,16 +128,16 @@ class ManifestWriter:
     _counts: dict[str, int] = field(default_factory=dict)
 
     def write_list(self, metas: Sequence[ManifestMeta]) -> tuple[str, int]:
-        """Returns a manifest list; gives its name and size."""
+        """Writes a manifest list, and returns its name and size."""
         data = encode_manifest_list(metas, codec=self.codec, level=self.zstd_level)
         return self._write("manifest-list", data), len(data)
 
     def write_index(self, entries: Sequence[IndexEntry]) -> str:
-        """Returns an index manifest with all live index files; gives its name."""
+        """Writes an index manifest with all live index files, and returns its name."""
         return self._write("index-manifest", encode_index_manifest(entries, codec=self.codec, level=self.zstd_level))
 
     def write_entries(self, entries: pa.Table) -> list[ManifestMeta]:
-        """Entries as manifest files of about the target size, in order; none for no entries."""
+        """Writes entries to manifest files of about the target size, in order; none for no entries."""
         metas = []
         start = 0
         rows = len(entries)
@@ -151,7 +151,7 @@ class ManifestWriter:
         return metas
 
     def undo(self, keep: Sequence[str] = ()) -> None:
-        """Remove what was written, but for the files to keep. What cannot be removed is left to a later try."""
+        """Deletes the files that were written, except those to keep. Files that cannot be deleted are skipped."""
         left = []
         for path in self.written:
             if path not in keep:
@@ -162,7 +162,7 @@ class ManifestWriter:
         self.written = [path for path in self.written if path in keep or path in left]
 
     def _encode_up_to_target(self, entries: pa.Table, rows: int) -> tuple[bytes, int]:
-        """Returns as many entries as one manifest should hold, ``rows`` if those fit: then they are encoded only once."""
+        """Returns how many entries one manifest should have; ``rows`` if all fit, which avoids encoding them twice."""
         rows = min(rows, len(entries))
         while True:
             data = encode_manifest(entries.slice(0, rows), codec=self.codec, level=self.zstd_level)
@@ -201,18 +201,18 @@ class ManifestWriter:
         name = f"{prefix}-{self._unique}-{number}"
         path = self.paths.manifest(name)
         if not self.dry_run:
-            self.written.append(path)  # first, as a write that fails may leave a file
+            self.written.append(path)  # before the write, because a failed one may leave a file
             self.storage.write(path, data)
         return name
 
 
 def _partition_stats(partitions: pa.ChunkedArray, types: Sequence[DataType]) -> SimpleStats:
-    """Returns each distinct partition is looked at once; of a single one the bounds are its own bytes."""
+    """Returns the bounds of the partitions of entries. Each distinct partition is decoded once."""
     found = pc.value_counts(partitions.combine_chunks())
     distinct, counts = found.field("values"), found.field("counts").to_numpy()
     columns = decode_rows(distinct, types)
     nulls = [int(counts[column.is_null().to_numpy(zero_copy_only=False)].sum()) for column in columns]
-    if len(distinct) == 1 and not any(pa.types.is_floating(column.type) for column in columns):  # NaN bounds nothing
+    if len(distinct) == 1 and not any(pa.types.is_floating(column.type) for column in columns):  # NaN is no bound
         return SimpleStats(distinct[0].as_py(), distinct[0].as_py(), tuple(nulls))
     known = collect_from_arrow(pa.table(columns, [str(i) for i in range(len(columns))]))
     return build_full_stats([replace(one, null_count=n) for one, n in zip(known, nulls, strict=True)], types)

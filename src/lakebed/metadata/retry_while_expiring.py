@@ -12,7 +12,7 @@ _ATTEMPTS: Final = 5
 
 
 def retry_while_expiring(read: Callable[[], _T], *, attempts: int = _ATTEMPTS) -> _T:
-    """Return what ``read`` returns; repeat it if it raises :class:`NotFoundError`.
+    """Returns the result of ``read``, and repeats it if it raises :class:`NotFoundError`.
 
     ``read`` must start from the beginning each time: list or look up the snapshots, then read their files. An expiry
     that runs at the same time is ahead of it by then.

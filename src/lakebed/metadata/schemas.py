@@ -1,7 +1,7 @@
 """The schemas of one branch: ``schema-0``, ``schema-1``, … Each is created once and never changed.
 
-A table may be dropped and another one created under its name. Whoever looks at schemas through the same object sees that:
-the first schema stands for the table, and if it is another one now, there is an error instead of a mix of two tables.
+A table may be dropped and another one created under its name. The first schema identifies the table: if it changes
+while an object of this class is in use, the object raises an error, so that two tables are never mixed.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _FIRST_ID: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A schema that was read, and the stamp of its file before that."""
+    """A schema that was read, and the version token of its file before the read."""
 
     schema: TableSchema
     stamp: str | None
 
 
 class Schemas:
-    """Looks up and adds the schemas of one branch. What was read is kept as long as the latest file is the one it was."""
+    """Looks up and adds the schemas of one branch. Schemas are cached until the latest file changes."""
 
     def __init__(self, storage: Storage, paths: TablePaths) -> None:
         self._storage = storage
@@ -50,7 +50,7 @@ class Schemas:
                 text = self._storage.read(path)
             except NotFoundError:
                 raise NotFoundError(
-                    f"schema {schema_id} is not there ({path}); a file or snapshot refers to it, so restore it"
+                    f"schema {schema_id} does not exist ({path}); a file or snapshot refers to it, so restore it"
                 ) from None
             self._check_same_table(text if schema_id == _FIRST_ID else None)
             known = _Known(TableSchema.from_json(text, where=path), stamp)
@@ -59,7 +59,7 @@ class Schemas:
 
     def latest(self) -> TableSchema | None:
         """Returns the schema with the highest id, or ``None`` if there is no table here."""
-        # A known schema plus two probes save a listing; whoever adds a schema adds the next number.
+        # With a known schema two lookups replace a listing: a new schema always has the next number.
         if self._known:
             latest = max(self._known)
             if self._is_there(latest):
@@ -71,14 +71,14 @@ class Schemas:
         return self.get(ids[-1]) if ids else None
 
     def _is_there(self, schema_id: int) -> bool:
-        """Returns whether the file of a known schema is the one that was read."""
+        """Returns whether the file of a known schema is unchanged."""
         return self._storage.stamp(self._paths.schema(schema_id)) == self._known[schema_id].stamp
 
     def _check_same_table(self, first: bytes | None) -> None:
-        """Look whether the first schema is the one it was when this object saw it first."""
+        """Raises NotFoundError if the first schema is not the one that this object read first."""
         if first is None:
             if self._known:
-                return  # another one was read and checked, and is still valid
+                return  # another schema was checked, and is still valid
             try:
                 first = self._storage.read(self._paths.schema(_FIRST_ID))
             except NotFoundError:
@@ -91,7 +91,7 @@ class Schemas:
         self._first = first
 
     def create(self, schema: TableSchema, *, after: TableSchema | None = None) -> bool:
-        """Add a schema; ``False`` if its id was taken by someone else, or ``after`` is not the table's any more."""
+        """Adds a schema; returns ``False`` if its id is taken, or ``after`` is no longer the latest schema."""
 
         def still() -> bool:
             return after is None or (after.id in self._known and self._is_there(after.id))
@@ -102,7 +102,7 @@ class Schemas:
         except StorageError:
             if not self._holds(path, text):
                 raise
-            return True  # only the acknowledgement was lost
+            return True  # the file was created, only the acknowledgement was lost
 
     def _holds(self, path: str, text: bytes) -> bool:
         try:
@@ -111,7 +111,7 @@ class Schemas:
             return False
 
     def change(self, derive: Callable[[TableSchema], TableSchema], *, attempts: int = 20) -> TableSchema:
-        """Add the schema that ``derive`` makes of the latest one, again if someone else was faster."""
+        """Adds the schema that ``derive`` returns for the latest one; retries if another writer was faster."""
         for _ in range(attempts):
             current = self.latest()
             if current is None:

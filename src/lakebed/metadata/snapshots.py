@@ -1,7 +1,7 @@
 """The snapshots of one branch: latest, earliest, by id, by time, by tag.
 
-Hint files are only hints: a missing, stale, too large or unreadable one changes nothing but the number of files looked
-at. Ids may have holes and commit times may repeat or step back.
+Hint files may be missing, outdated or damaged. That only costs more lookups, the result is the same. Ids may have gaps,
+and commit times may repeat or decrease.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lakebed.storage import Storage
 
 _FIRST_WINDOW: Final = 8
 _LARGEST_WINDOW: Final = 512
-_NO_WATERMARK: Final = -(2**63)  # what some writers note instead of nothing
+_NO_WATERMARK: Final = -(2**63)  # some writers record it for no watermark
 
 
 class Snapshots:
@@ -43,7 +43,7 @@ class Snapshots:
         return found
 
     def find(self, snapshot_id: int) -> Snapshot | None:
-        """Returns one snapshot by its id, or ``None`` if it is not there (never was, or expired)."""
+        """Returns one snapshot by its id, or ``None`` if it does not exist (it expired, or never existed)."""
         path = self._paths.snapshot(snapshot_id)
         try:
             text = self._storage.read(path)
@@ -67,7 +67,7 @@ class Snapshots:
         """Returns the newest snapshot, or ``None`` for a table without snapshots."""
         while (latest_id := self.latest_id()) is not None:
             found = self.find(latest_id)
-            if found is not None:  # else it was rolled back between the two looks
+            if found is not None:  # else it was rolled back between the two lookups
                 return found
         return None
 
@@ -84,7 +84,7 @@ class Snapshots:
         return ids[0] if ids else None
 
     def earliest_hint(self) -> int | None:
-        """Returns what the hint says of the lowest id, right or wrong; ``None`` if it says nothing."""
+        """Returns the lowest id according to the hint file, right or wrong; ``None`` without a readable hint."""
         return self._hint(self._paths.earliest_hint)
 
     def earliest(self) -> Snapshot | None:
@@ -96,11 +96,11 @@ class Snapshots:
         return None
 
     def at(self, time_millis: int) -> Snapshot | None:
-        """Returns the newest snapshot committed at or before a moment, or ``None`` if all are later."""
+        """Returns the newest snapshot committed at or before a time, or ``None`` if all are later."""
         return self._newest(lambda snapshot: snapshot.time_millis <= time_millis)
 
     def since(self, time_millis: int) -> Snapshot | None:
-        """Returns the oldest snapshot committed at or after a moment, or ``None`` if all are earlier."""
+        """Returns the oldest snapshot committed at or after a time, or ``None`` if all are earlier."""
         found = (snapshot for snapshot in self.read_many(self.ids()) if snapshot.time_millis >= time_millis)
         return next(found, None)
 
@@ -125,8 +125,8 @@ class Snapshots:
     def _newest(self, fits: Callable[[Snapshot], bool]) -> Snapshot | None:
         """Returns the newest snapshot that fits.
 
-        Walks back from the newest in growing windows: neither commit times nor watermarks need ascend with the ids, so the
-        first hit from the end is the answer, and a bisection could miss it.
+        Searches back from the newest in growing windows. Commit times and watermarks need not increase with the ids, so
+        a binary search could miss the answer, which is the first hit from the end.
         """
         ids = self.ids()
         window = _FIRST_WINDOW
@@ -148,21 +148,22 @@ class Snapshots:
         return [snapshot for snapshot in found if snapshot is not None]
 
     def create(self, snapshot: Snapshot, still: Callable[[], bool] | None = None) -> bool:
-        """Make a snapshot visible; ``False`` if another commit took its id. The hint follows, if it can.
+        """Makes a snapshot visible and updates the hint; returns ``False`` if another commit has its id.
 
-        ``still`` is asked right before: whether the table is as it was when the snapshot was planned.
+        ``still`` is called immediately before: it returns whether the table is unchanged since the snapshot was
+        planned.
         """
         text = snapshot_to_json(snapshot).encode()
         if not self._storage.create_exclusive(self._paths.snapshot(snapshot.id), text, still):
             return False
-        with contextlib.suppress(Exception):  # the commit is done, and a hint is only a hint
+        with contextlib.suppress(Exception):  # the commit is done, and the hint may be wrong
             self._storage.replace(self._paths.latest_hint, str(snapshot.id).encode(), gap=True)
             if not self._storage.exists(self._paths.snapshot(snapshot.id)):
                 self._correct_latest_hint()
         return True
 
     def _correct_latest_hint(self) -> None:
-        """Other readers trust a hint that is too high; a snapshot that is rolled back at once must not leave one."""
+        """Corrects a hint that is too high after a rollback, because other readers trust it."""
         ids = self.ids()
         if ids:
             self._storage.replace(self._paths.latest_hint, str(ids[-1]).encode())
@@ -172,12 +173,12 @@ class Snapshots:
     # ------------------------------------------------------------------------------------------------- tags
 
     def tags(self) -> dict[str, Snapshot]:
-        """Returns every tag and the snapshot it holds, by name."""
+        """Returns every tag and its snapshot, by name."""
         found = {name: self.find_tag(name) for name in self._tag_names()}
         return {name: snapshot for name, snapshot in found.items() if snapshot is not None}
 
     def find_tag(self, name: str) -> Snapshot | None:
-        """Returns the snapshot that a tag holds, or ``None`` if there is no such tag."""
+        """Returns the snapshot of a tag, or ``None`` if there is no such tag."""
         path = self._paths.tag(name)
         try:
             text = self._storage.read(path)
@@ -186,7 +187,7 @@ class Snapshots:
         return snapshot_from_json(text, where=path)
 
     def tag(self, name: str) -> Snapshot:
-        """Returns the snapshot that a tag holds."""
+        """Returns the snapshot of a tag."""
         found = self.find_tag(name)
         if found is None:
             shown = ", ".join(self._tag_names()) or "none"

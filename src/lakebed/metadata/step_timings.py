@@ -1,6 +1,6 @@
-"""Tells whoever asks how long the steps of the metadata take: commits, and planning of scans.
+"""Reports to observers how long commits and the planning of scans take.
 
-Nobody is told unless somebody asked, and an observer that fails disturbs nothing.
+There is no overhead unless an observer is registered. Errors of an observer are ignored.
 
 >>> seen = []
 >>> stop = observe(lambda step, seconds: seen.append(step))
@@ -30,8 +30,8 @@ _observers: tuple[Observer, ...] = ()
 
 
 def observe(observer: Observer) -> Callable[[], None]:
-    """Call a function with the name and the seconds of every step from now on; gives a function that ends it."""
-    global _observers  # noqa: PLW0603 - the list of those who look is the point of this module
+    """Calls a function with the name and the seconds of every step from now on; returns a function that stops it."""
+    global _observers  # noqa: PLW0603 - the list of observers is the state of this module
     with _lock:
         _observers = (*_observers, observer)
 
@@ -44,7 +44,7 @@ def observe(observer: Observer) -> Callable[[], None]:
 
 
 def timed(step: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Let observers know how long a function takes, whether it succeeds or not."""
+    """Returns a decorator that reports how long a function takes, whether it succeeds or not."""
 
     def around(function: Callable[P, T]) -> Callable[P, T]:
         @wraps(function)

@@ -1,6 +1,6 @@
-"""One branch of one table on one storage: the handle that everything below a table works with.
+"""One branch of one table on one storage: the handle that all operations work with.
 
-``overlay`` are options that hold for this handle only, over those that the table stores.
+``overlay`` are options of this handle only; they override those that the table stores.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lakebed.storage import Storage
 
 @dataclass(frozen=True)
 class TableStore:
-    """The metadata of one branch. ``name`` is what the user calls the table, for messages."""
+    """The metadata of one branch. ``name`` is the name of the table in messages."""
 
     storage: Storage
     paths: TablePaths
@@ -38,7 +38,7 @@ class TableStore:
         object.__setattr__(self, "manifests", Manifests(self.storage, self.paths, self.cache))
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Travels to other processes as its address; what it has cached stays behind."""
+        """Pickles the store without its caches."""
         return TableStore, (self.storage, self.paths, self.name, dict(self.overlay))
 
     def schema(self) -> TableSchema:
@@ -56,7 +56,7 @@ class TableStore:
         return replace(schema, options={**schema.options, **self.overlay}) if self.overlay else schema
 
     def with_options(self, options: Mapping[str, str]) -> TableStore:
-        """Returns the same branch with more options for this handle only."""
+        """Returns the same branch with additional options of this handle only."""
         return replace(self, overlay={**self.overlay, **options})
 
     def branch_names(self) -> list[str]:

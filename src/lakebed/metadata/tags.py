@@ -1,15 +1,16 @@
-"""Tags: names for snapshots, which keep what these need after they expire.
+"""Tags: names for snapshots. A tag keeps the files of its snapshot after the snapshot expires.
 
-A tag is one file, ``tag/tag-<name>`` of a branch, created exclusively and replaced atomically, so there is never half a
-tag. What holds however calls race or die:
+A tag is one file, ``tag/tag-<name>`` of a branch. It is created exclusively and replaced atomically, so there is never
+an incomplete tag. The following holds also if calls run at the same time or die:
 
-* A tag that was acknowledged keeps its snapshot readable. After writing it, :func:`create_tag` looks whether the snapshot
-  (or the tag that held it) is still there; if it is not, its files may be on their way out, so the tag is taken back.
-* :func:`rename_tag` writes the new name before it deletes the old one. Dying in between leaves both; renaming again
-  finishes the job.
-* :func:`drop_tag` and :func:`expire_tags` delete the tag files first, and then those files that neither a snapshot nor
-  another tag, of any branch, needs. Dying in between leaves files that nobody refers to, which orphan removal takes.
-  :func:`replace_tag` leaves what only the old snapshot needed to orphan removal at once, as Paimon does.
+* A tag that was acknowledged keeps its snapshot readable. After writing it, :func:`create_tag` checks that the snapshot
+  (or the tag that it was found in) still exists. If it does not, its files may be deleted at this moment, so the tag is
+  deleted again and the call fails.
+* :func:`rename_tag` writes the new name before it deletes the old one. If it dies in between, both exist; renaming
+  again completes it.
+* :func:`drop_tag` and :func:`expire_tags` first delete the tag files, and then the files that no snapshot and no
+  other tag of any branch needs. If they die in between, the removal of orphan files deletes the rest.
+* :func:`replace_tag` leaves the files that only the old snapshot needed to the removal of orphan files, as Paimon does.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _read(store: TableStore, name: str) -> bytes | None:
 
 
 def _existing(store: TableStore, name: str) -> bytes:
-    """Returns the text of a tag that has to be there, whatever it says: what is damaged can still be replaced or deleted."""
+    """Returns the text of an existing tag without parsing it, so that a damaged tag can be replaced or deleted."""
     text = _read(store, name) if name in _modified_millis(store) else None
     if text is None:
         raise _no_tag(store, name)
@@ -108,10 +109,10 @@ def create_tag(
     ignore_if_exists: bool = False,
     now: dt.datetime | None = None,
 ) -> Tag:
-    """Name a snapshot, the latest if none is given, or one that another tag still holds.
+    """Creates a tag for a snapshot: by default the latest, or one that only another tag keeps.
 
-    ``time_retained`` is how long the tag stays, a length of time or a text such as ``7 d``; without it the option
-    ``tag.default-time-retained`` counts, and without that the tag stays until it is deleted.
+    ``time_retained`` is how long the tag is kept, a timedelta or a text such as ``7 d``. The default is the option
+    ``tag.default-time-retained``; without both the tag does not expire.
     """
     check_name(name, "tag")
     existing = find_tag(store, name)
@@ -133,11 +134,11 @@ def create_tag(
 def create_tag_since(
     store: TableStore, name: str, time_millis: int, *, time_retained: str | dt.timedelta | None = None
 ) -> Tag:
-    """Name the first snapshot that was committed at a moment (epoch milliseconds) or later."""
+    """Creates a tag for the first snapshot that was committed at a time (epoch milliseconds) or later."""
     found = store.snapshots.since(time_millis)
     if found is None:
         raise NotFoundError(
-            f"table {store.name} has no snapshot at or after {time_millis} (epoch milliseconds); choose an earlier moment"
+            f"table {store.name} has no snapshot at or after {time_millis} (epoch milliseconds); choose an earlier time"
         )
     return create_tag(store, name, snapshot=found.id, time_retained=time_retained)
 
@@ -150,7 +151,7 @@ def replace_tag(
     time_retained: str | dt.timedelta | None = None,
     now: dt.datetime | None = None,
 ) -> Tag:
-    """Let an existing tag name another snapshot, the latest if none is given. Without a retention it stays for ever."""
+    """Replaces the snapshot of a tag, by default with the latest. Without a retention the tag does not expire."""
     before = _existing(store, name)
     source = _source(store, snapshot)
     tag = _tag(name, source.snapshot, _length(time_retained), now)
@@ -160,15 +161,15 @@ def replace_tag(
 
 
 def rename_tag(store: TableStore, old: str, new: str) -> None:
-    """Give a tag another name."""
+    """Renames a tag."""
     check_name(new, "tag")
     if old == new:
         raise OptionError(f"tag {old!r} of table {store.name} cannot be renamed to itself; give another name")
     text = _existing(store, old)
-    # The same content under the new name is what an interrupted rename leaves.
+    # An interrupted rename leaves the same content under the new name.
     if not store.storage.create_exclusive(store.paths.tag(new), text) and _read(store, new) != text:
         raise AlreadyExistsError(f"tag {new!r} of table {store.name} already exists; delete it first")
-    if _read(store, old) != text:  # deleted meanwhile, and perhaps its files too
+    if _read(store, old) != text:  # the tag was deleted meanwhile, and perhaps its files too
         store.storage.delete(store.paths.tag(new))
         raise _no_tag(store, old)
     store.storage.delete(store.paths.tag(old))
@@ -176,7 +177,7 @@ def rename_tag(store: TableStore, old: str, new: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A snapshot to be tagged, and the tag that holds it if its own file is gone."""
+    """A snapshot to be tagged, and the tag that keeps it if its own file does not exist."""
 
     snapshot: Snapshot
     tag: str | None = None
@@ -210,7 +211,7 @@ def _tag(name: str, snapshot: Snapshot, length: dt.timedelta | None, now: dt.dat
 
 
 def _create(store: TableStore, tag: Tag) -> bool:
-    """Write a tag file; ``False`` if the name is taken. A lost acknowledgement counts if the file says the same."""
+    """Writes a tag file; returns ``False`` if the name is taken. After an unclear failure the content decides."""
     text = tag_to_json(tag).encode()
     try:
         return store.storage.create_exclusive(store.paths.tag(tag.name), text)
@@ -222,7 +223,7 @@ def _create(store: TableStore, tag: Tag) -> bool:
 
 
 def _keep_if_held(store: TableStore, source: _Source, tag: Tag, *, before: bytes | None) -> None:
-    """Take a tag back whose snapshot went away while it was written: nobody may have seen the tag in time."""
+    """Deletes a new tag and raises NotFoundError if its snapshot expired while the tag was written."""
     try:
         if source.is_there(store):
             return
@@ -231,7 +232,7 @@ def _keep_if_held(store: TableStore, source: _Source, tag: Tag, *, before: bytes
         raise
     _take_back(store, tag, before)
     raise NotFoundError(
-        f"snapshot {source.snapshot.id} of table {store.name} went away while tag {tag.name!r} was written; "
+        f"snapshot {source.snapshot.id} of table {store.name} expired while tag {tag.name!r} was written; "
         "tag another snapshot"
     )
 
@@ -250,7 +251,7 @@ def _length(given: str | dt.timedelta | None) -> dt.timedelta | None:
         return None
     length = parse_length(given, "time_retained")
     if length <= dt.timedelta(0):
-        raise OptionError(f"time_retained is {given!r}; it must be longer than nothing")
+        raise OptionError(f"time_retained is {given!r}; it must be longer than zero")
     return length
 
 
@@ -266,7 +267,7 @@ def _default_length(store: TableStore) -> dt.timedelta | None:
 
 
 def drop_tag(store: TableStore, name: str, *, dry_run: bool = False, ignore_if_missing: bool = False) -> Removal:
-    """Remove a tag and the files that only it needed; gives what went, or would go."""
+    """Drops a tag and deletes the files that only it needed. Returns the deleted files, or those of a dry run."""
     try:
         text = _existing(store, name)
     except NotFoundError:
@@ -283,10 +284,11 @@ def expire_tags(
     dry_run: bool = False,
     now: dt.datetime | None = None,
 ) -> list[str]:
-    """Remove the tags whose time is up, and with ``older_than`` those that were made before it; gives their names.
+    """Deletes the tags whose retention is over, and returns their names.
 
-    ``older_than`` is a time or a length of time before now, such as ``30 d``. ``tag.time-expire-enabled=false`` lets tags outlive their time; ``older_than`` counts all the same. When a tag was
-    made without a retention, its file's age is its age.
+    With ``older_than``, a time or a length of time before now such as ``30 d``, tags that were created before it are
+    deleted too. ``tag.time-expire-enabled=false`` keeps tags after their retention, but does not change ``older_than``.
+    Tags without a retention have no creation time; the time of their file counts.
     """
     moment = dt.datetime.now() if now is None else _local(now)  # noqa: DTZ005 - tags hold local times
     limit = None if older_than is None else _moment(older_than, moment)
@@ -304,7 +306,7 @@ def expire_tags(
 
 
 def _delete(store: TableStore, texts: dict[str, bytes], *, dry_run: bool) -> Removal:
-    """Remove tag files, then what nobody else needs. Damaged tags take nothing with them."""
+    """Deletes tag files, then the files that nothing else needs. No other files are deleted for damaged tags."""
     snapshots = _snapshots_of(store, texts)
     files = [DoomedFile(store.paths.tag(name), len(text), "tag") for name, text in texts.items()]
     if not dry_run:
@@ -312,7 +314,7 @@ def _delete(store: TableStore, texts: dict[str, bytes], *, dry_run: bool) -> Rem
             store.storage.delete(file.path)
     try:
         unneeded = only_needed_by(store, snapshots, without_tags=set(texts) if dry_run else ())
-    except (CorruptError, NotFoundError):  # who cannot say what is needed deletes nothing
+    except (CorruptError, NotFoundError):  # what is needed is unknown, so nothing is deleted
         unneeded = []
     if not dry_run:
         delete_files(store.storage, unneeded)
@@ -320,7 +322,7 @@ def _delete(store: TableStore, texts: dict[str, bytes], *, dry_run: bool) -> Rem
 
 
 def _snapshots_of(store: TableStore, texts: dict[str, bytes]) -> Sequence[Snapshot]:
-    """Returns the distinct snapshots that these tags hold, ascending."""
+    """Returns the distinct snapshots of these tags, ascending."""
     found: dict[tuple[int, str], Snapshot] = {}
     for name, text in texts.items():
         with contextlib.suppress(CorruptError):
@@ -334,9 +336,11 @@ def _moment(given: object, now: dt.datetime) -> dt.datetime:
     try:
         return local_datetime(millis)
     except OverflowError:
-        raise OptionError(f"older_than is {given!r}, which is out of range; give a time of this age") from None
+        raise OptionError(
+            f"older_than is {given!r}, which is out of range; give a time between the years 1 and 9999"
+        ) from None
 
 
 def _local(moment: dt.datetime) -> dt.datetime:
-    """Returns a moment as the local time that tags hold."""
+    """Returns a time as local time, which tags store."""
     return moment if moment.tzinfo is None else moment.astimezone().replace(tzinfo=None)

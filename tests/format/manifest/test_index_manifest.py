@@ -184,14 +184,18 @@ def test_deletes_come_before_adds() -> None:
 
 @pytest.mark.parametrize("bucketed", [True, False])
 def test_a_delete_must_hit(bucketed: bool) -> None:
-    with pytest.raises(CommitConflictError, match="index file d-0 to be removed is no longer part of the table"):
+    with pytest.raises(
+        CommitConflictError, match="index file d-0, which the commit deletes, is no longer part of the table"
+    ):
         combine([], [index("d-0", kind=DELETE)], bucketed=bucketed)
 
 
 @pytest.mark.parametrize("bucketed", [True, False])
 def test_a_delete_must_hit_the_very_file(bucketed: bool) -> None:
     """Else the file that another commit put in its place would be lost."""
-    with pytest.raises(CommitConflictError, match="index file d-0 to be removed is no longer part of the table"):
+    with pytest.raises(
+        CommitConflictError, match="index file d-0, which the commit deletes, is no longer part of the table"
+    ):
         combine([index("d-1", files="a")], [index("d-0", kind=DELETE)], bucketed=bucketed)
 
 

@@ -256,14 +256,14 @@ def test_key_options_move_into_the_lists() -> None:
         ("a ARRAY<INT>, b INT", {"partition_by": ["a"]}, "simple types"),
         ("a ROW<x INT>, b INT", {"primary_key": ["a"]}, "simple types"),
         ("a INT, b INT", {"partition_by": ["a"], "primary_key": ["a"]}, "only one row"),
-        ("a INT", {"primary_key": ["a"], "options": {"primary-key": "b"}}, "say it once"),
-        ("a INT, b INT", {"partition_by": ["a"], "options": {"partition": "b"}}, "say it once"),
+        ("a INT", {"primary_key": ["a"], "options": {"primary-key": "b"}}, "name the columns in one place"),
+        ("a INT, b INT", {"partition_by": ["a"], "options": {"partition": "b"}}, "name the columns in one place"),
         ("a INT DEFAULT 'x'", {}, "default 'x' of column 'a' is not a value of type INT"),
         ("a VARCHAR(2) DEFAULT 'xyz'", {}, "not a value"),
         ("a ARRAY<INT> DEFAULT '[]'", {}, "simple types can have a default"),
         ("a DATE DEFAULT 'yesterday'", {}, "not a value"),
         ("a TIME(0) DEFAULT 'noon'", {}, "not a value"),
-        ("a TIMESTAMP_LTZ DEFAULT '2020-01-01 00:00:00'", {}, "every time zone"),
+        ("a TIMESTAMP_LTZ DEFAULT '2020-01-01 00:00:00'", {}, "a different instant in each time zone"),
     ],
 )
 def test_what_no_table_may_be(text: str, given_args: dict[str, Any], message: str) -> None:

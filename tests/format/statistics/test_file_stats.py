@@ -146,7 +146,7 @@ def test_collect_from_arrow() -> None:
 def test_nan_leaves_no_bounds() -> None:
     table = pa.table({"x": [1.0, math.nan, None], "y": pa.array([1.5, 2.0, None], pa.float32())})
     assert collect_from_arrow(table) == [ColumnStats(None, None, 1), ColumnStats(1.5, 2.0, 1)]
-    with pytest.raises(DataError, match="NaN is no bound"):
+    with pytest.raises(DataError, match="NaN cannot be a bound"):
         build_full_stats([ColumnStats(math.nan, 1.0, 0)], [DOUBLE])
 
 

@@ -49,7 +49,7 @@ def test_overlaps_are_found_where_brute_force_finds_them(specs: list[dict[str, A
     live = entries(*listed[:cut])
     delta = pa.concat_tables([as_deletes(entries(*(listed[number] for number in gone))), entries(*listed[cut:])])
     if overlap:
-        with pytest.raises(CommitConflictError, match=r"files f\d and f\d of one level would overlap in key"):
+        with pytest.raises(CommitConflictError, match=r"files f\d and f\d of one level would have overlapping keys"):
             conflicts.check_levels(live, delta, KEY_TYPES)
     else:
         conflicts.check_levels(live, delta, KEY_TYPES)

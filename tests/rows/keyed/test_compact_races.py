@@ -26,7 +26,7 @@ def test_deletes_are_not_dropped_that_hide_rows_of_a_late_write(lake: Lake, late
     before = current(table)
     assert before == {1: {2: 2}, 2: {2: 9}}[late]
     compactor, request = plans[0]
-    with pytest.raises(CommitConflictError, match="drops deletes that may be for rows of"):
+    with pytest.raises(CommitConflictError, match="drops deletes that may apply to rows of"):
         commit(table._store, request)
     compactor.abort()
     assert table.compact(full=True) is not None

@@ -75,7 +75,7 @@ SELECT count(*) FROM t VERSION AS OF 'watermark-1';
 SELECT count(*) FROM t WITH ('incremental-between' = '1,2');
 --> 1
 SELECT count(*) FROM t WITH ('incremental-between' = '2,1');
---! since is snapshot 2, which comes after until, snapshot 1; change them over
+--! since is snapshot 2, which is after until, snapshot 1; exchange the two
 SELECT count(*) FROM t WITH ('scan.timestamp-millis' = '4102444800000');
 --> 2
 SELECT count(*) FROM t WITH ('scan.timestamp' = '2099-01-01 00:00:00');

@@ -85,7 +85,7 @@ CALL sys.mark_partition_done('a', 'x=1');
 CALL sys.repair_earliest_snapshot('a', 1);
 --! has no snapshots, so none can be its earliest
 CALL sys.create_tag_from_timestamp('a', 'x', 0);
---! has no snapshot at or after 0 (epoch milliseconds); choose an earlier moment
+--! has no snapshot at or after 0 (epoch milliseconds); choose an earlier time
 INSERT INTO a VALUES (1), (2);
 CALL sys.compact_database(including_databases => 'nothing.*');
 --> Success

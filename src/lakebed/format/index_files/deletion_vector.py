@@ -1,8 +1,8 @@
 """Deletion vectors: which physical rows of a data file are deleted, as Roaring bitmaps inside an index file.
 
-An index file is one version byte (1) followed by blobs without gaps: ``size | magic | bitmap | CRC32``. The magic distinguishes two
-kinds that are read: bitmap32, and bitmap64, which Iceberg uses. Only bitmap32 is written, because pypaimon cannot read the other.
-A blob with a wrong size, magic, checksum or bitmap raises :class:`CorruptError`.
+An index file is one version byte (1) followed by blobs without gaps: ``size | magic | bitmap | CRC32``. The magic
+distinguishes two kinds that are read: bitmap32, and bitmap64, which Iceberg uses. Only bitmap32 is written, because
+pypaimon cannot read the other. A blob with a wrong size, magic, checksum or bitmap raises :class:`CorruptError`.
 """
 
 from __future__ import annotations

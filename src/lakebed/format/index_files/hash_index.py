@@ -1,7 +1,7 @@
 """The HASH index file of a dynamic bucket: the row hashes of its keys, as big-endian int32 back to back.
 
-The file is a set without header or checksum, in any order (Java writes the order of its hash set). Lakebed writes hashes in ascending
-order and returns them so, because they are searched and merged.
+The file is a set without header or checksum, in any order (Java writes the order of its hash set). Lakebed writes
+hashes in ascending order and returns them so, because they are searched and merged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ def holds(data: bytes, hashes: npt.NDArray[np.int32], *, where: str = "the hash 
 
 
 def ascending(hashes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Returns the hashes sorted and without duplicates. Most are sorted already; numpy's ``unique`` takes ten times as long."""
+    """Returns the hashes sorted and without duplicates.
+
+    Most are sorted already; numpy's ``unique`` takes ten times as long.
+    """
     if bool((hashes[1:] > hashes[:-1]).all()):
         return hashes
     ordered = np.sort(hashes)

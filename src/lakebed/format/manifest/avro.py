@@ -1,12 +1,12 @@
 """Avro object containers: bytes to Arrow tables, and records to bytes.
 
-Small files are decoded by fastavro, larger ones by DataFusion's columnar reader, which is ten times faster per entry and
-slower to start; a property test holds the two to the same result. Any codec that the libraries know can be read. Damage
-is :class:`CorruptError` with the file's name.
+Small files are decoded by fastavro, larger ones by DataFusion's columnar reader, which is ten times faster per entry
+and slower to start; a property test compares the two. Every codec that the libraries know can be read. Damaged files
+raise :class:`CorruptError` with the name of the file.
 
-DataFusion takes a file that is cut off inside of a block for one that ends there, and spins forever on a block with bytes
-left over after its records. So fastavro unpacks the blocks, which checks their frame, and DataFusion gets all records as
-one block and is asked for no more than their number.
+DataFusion reads a file that is truncated inside a block as if it ended there, and never returns for a block with extra
+bytes after its records. Therefore fastavro unpacks the blocks, which checks their frames, and DataFusion gets all
+records as one block and reads exactly their number.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CODECS: Final = {
 
 
 def optional(avro_type: object) -> dict[str, Any]:
-    """Returns the rest of a field that may be null; Java takes it for granted that null is the first branch."""
+    """Returns the type of a field that may be null; Java requires null as the first branch of the union."""
     return {"type": ["null", avro_type], "default": None}
 
 
@@ -63,7 +63,7 @@ def encode(
 def encode_columns(
     schema: Mapping[str, Any], columns: avro_columns.Columns, count: int, *, codec: str = "zstd", level: int = 1
 ) -> bytes:
-    """Returns the same file out of columns instead of records: thirty times faster where there are many."""
+    """Returns the same file from columns instead of records; with many records it is thirty times faster."""
     empty = encode(schema, [], codec=codec, level=level)
     records = avro_columns.encode_records(schema, columns, count)
     return avro_columns.container(empty, records, codec=_CODECS[codec.lower()], level=level)
@@ -94,7 +94,7 @@ def decode_records(data: bytes, *, where: str) -> list[dict[str, Any]]:
 
 
 def records_and_schema(data: bytes, *, where: str) -> tuple[list[dict[str, Any]], str]:
-    """Returns the records of a small file and its schema as text; those of many files can become one table together."""
+    """Returns the records of a small file and its schema as text. Records of many files can become one table."""
     if not data.startswith(MAGIC):
         raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); restore it or roll back")
     try:
@@ -107,13 +107,13 @@ def records_and_schema(data: bytes, *, where: str) -> tuple[list[dict[str, Any]]
 
 
 def table_of(records: list[dict[str, Any]], schema: str) -> pa.Table:
-    """Records as the table that :func:`decode` makes of them."""
+    """Returns records as the table that :func:`decode` would return."""
     named: dict[str, pa.DataType] = {}
     return pa.Table.from_pylist(records, pa.schema([_arrow_field(one, named) for one in json.loads(schema)["fields"]]))
 
 
 def unpacked(data: bytes, *, where: str) -> tuple[str, bytes]:
-    """Returns the schema of an Avro file as text, and its records as they are encoded, with nothing between them."""
+    """Returns the schema of an Avro file as text, and the bytes of all its records."""
     if not data.startswith(MAGIC):
         raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); restore it or roll back")
     try:
@@ -138,14 +138,14 @@ def _decode_columns(data: bytes) -> pa.Table:
     records = sum(count for count, _ in blocks)
     if any(
         not 0 <= count <= len(body) for count, body in blocks
-    ):  # asking DataFusion for that many could use up memory
+    ):  # reading so many records with DataFusion could exhaust the memory
         raise ValueError("a block claims more records than it has bytes")
     if records == 0:
         return _decode_rows(data)
     with tempfile.NamedTemporaryFile(prefix="lakebed-", suffix=".avro") as file:
         file.write(_one_block(reader.metadata["avro.schema"], records, b"".join(body for _, body in blocks)))
         file.flush()
-        import datafusion  # noqa: PLC0415 - takes a quarter of a second, and only large files need it
+        import datafusion  # noqa: PLC0415 - the import takes a quarter of a second, and only large files need it
 
         config = datafusion.SessionConfig().with_batch_size(records).with_target_partitions(1)
         frame = datafusion.SessionContext(config).read_avro(file.name).limit(records)
@@ -167,7 +167,7 @@ def _text(data: bytes) -> bytes:
 
 
 def _long(number: int) -> bytes:
-    """Avro's spelling of a number that is not negative."""
+    """Returns the Avro encoding of a number that is not negative."""
     left = number << 1
     groups = bytearray()
     while left >= 0x80:

@@ -1,8 +1,8 @@
-"""Arrow columns to the bytes of Avro records, a column at a time: no Python object per record.
+"""Encodes Arrow columns as Avro records, a column at a time, without a Python object per record.
 
-A record's bytes are the bytes of its fields one after the other, so each field becomes a column of byte strings and the
-columns are joined row by row. Only the types that manifests consist of are known: int, long (also as a timestamp), string,
-bytes, records, arrays of these, and unions of null and one of these.
+The bytes of a record are the bytes of its fields one after the other. So each field becomes a column of byte strings,
+and the columns are joined row by row. Only the types of manifests are supported: int, long (also as a timestamp),
+string, bytes, records, arrays of these, and unions of null and one of these.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 Columns: TypeAlias = "Mapping[str, pa.Array | pa.ChunkedArray | Columns]"
 
 BLOCK_BYTES: Final = 256 * 1024
-"""About how many bytes of records go into one block before it is compressed."""
+"""The approximate number of bytes of records in one block before compression."""
 
 _NULL: Final = pa.scalar(b"\x00", pa.binary())
 _PRESENT: Final = pa.scalar(b"\x02", pa.binary())
@@ -29,7 +29,10 @@ _INTEGERS: Final = ("int", "long")
 
 
 def encode_records(schema: Mapping[str, Any], columns: Columns, count: int) -> pa.Array:
-    """Returns the bytes of each record; ``columns`` has a column for each field of the schema, and for a record its columns."""
+    """Returns the bytes of each record.
+
+    ``columns`` has a column for each field of the schema; for a nested record it has the columns of that record.
+    """
     if count == 0:
         return pa.array([], pa.binary())
     parts = []
@@ -60,7 +63,7 @@ def _encode(kind: Any, values: pa.Array) -> pa.Array:
 
 
 def _filled(values: pa.Array) -> pa.Array:
-    """Something in the place of nulls, so that every row can be encoded."""
+    """Returns the values with a placeholder for nulls, so that every row can be encoded."""
     if values.null_count == 0:
         return values
     if pa.types.is_list(values.type):
@@ -74,7 +77,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _encode_lists(items: Any, values: pa.Array) -> pa.Array:
-    """Arrays: one block with their length and their items, then the block that ends them."""
+    """Returns encoded arrays: one block with the length and the items, then an empty block."""
     offsets = values.offsets.to_numpy()
     encoded = _encode(items, values.flatten()) if offsets[-1] > offsets[0] else pa.array([], pa.binary())
     joined = pc.binary_join(
@@ -86,7 +89,7 @@ def _encode_lists(items: Any, values: pa.Array) -> pa.Array:
 
 
 def _varints(values: npt.NDArray[np.int64]) -> pa.Array:
-    """Returns each number as Avro writes it: signs folded in, then seven bits to a byte, lowest first."""
+    """Returns each number as Avro encodes it: zigzag, then seven bits per byte, lowest first."""
     folded = ((values << 1) ^ (values >> 63)).view(np.uint64)
     highest = int(folded.max()) if len(folded) else 0
     width = max(1, -(-highest.bit_length() // 7))
@@ -110,7 +113,7 @@ def _bytes_of(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int32]) -> pa
 
 
 def container(header: bytes, records: pa.Array, *, codec: str, level: int) -> bytes:
-    """Returns an Avro file out of an empty one, which ends with the marker between blocks, and encoded records."""
+    """Returns an Avro file with encoded records; ``header`` is an empty file, which ends with the sync marker."""
     marker = header[-16:]
     offsets = np.frombuffer(records.buffers()[1], np.int32, len(records) + 1, records.offset * 4)
     data = memoryview(records.buffers()[2])

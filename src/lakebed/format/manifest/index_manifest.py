@@ -1,7 +1,7 @@
-"""The index manifest: every live index file of a snapshot, rewritten whole when one changes.
+"""The index manifest: every live index file of a snapshot. It is rewritten as a whole when one file changes.
 
-Entries are few (one per bucket or per deletion-vector file), so they are plain objects here. The combination rules of a
-commit are :func:`combine`.
+There are few entries (one per bucket or per file of deletion vectors), so they are plain objects. :func:`combine` has
+the rules for the index changes of a commit.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ INDEX_MANIFEST_AVRO: Final = fastavro.parse_schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexEntry:
-    """One index file; ``global_index`` is carried along untouched."""
+    """One index file; ``global_index`` is kept unchanged."""
 
     kind: int
     partition: bytes
@@ -156,8 +156,8 @@ def _from_record(record: Mapping[str, Any], where: str) -> IndexEntry:
 def combine(live: Sequence[IndexEntry], changes: Sequence[IndexEntry], *, bucketed: bool) -> list[IndexEntry]:
     """Returns the live index files after a commit's changes, all as ADD entries.
 
-    On bucketed tables HASH and DELETION_VECTORS have one file per (partition, bucket, type), and an ADD replaces it;
-    all else is known by its file name, where an ADD must be new and a DELETE must hit.
+    On bucketed tables there is one HASH and one DELETION_VECTORS file per partition and bucket, and an ADD replaces it.
+    All other files are identified by name: an ADD must have a new name, and a DELETE must name a live file.
     """
     kept = {_key(entry, bucketed=bucketed): entry for entry in live}
     for change in changes:
@@ -166,7 +166,7 @@ def combine(live: Sequence[IndexEntry], changes: Sequence[IndexEntry], *, bucket
         gone = kept.pop(_key(change, bucketed=bucketed), None)
         if gone is None or gone.file_name != change.file_name:
             raise CommitConflictError(
-                f"index file {change.file_name} to be removed is no longer part of the table; "
+                f"index file {change.file_name}, which the commit deletes, is no longer part of the table; "
                 "another commit replaced it. Read the table again and retry"
             )
     for change in changes:

@@ -1,8 +1,8 @@
 """Manifest lists and manifests: which files a snapshot adds and deletes.
 
-A manifest list is a short list of :class:`ManifestMeta`. The entries of manifests are an Arrow table with the columns of
-``ENTRY_SCHEMA``, one row per added or deleted data file, never a Python object each. The Avro writer schemas are exactly
-Paimon's: an entry has six top-level fields and no more, unions put null first, versions are 2.
+A manifest list is a short list of :class:`ManifestMeta`. The entries of manifests are an Arrow table with the columns
+of ``ENTRY_SCHEMA``, one row per added or deleted data file; there is no Python object per entry. The Avro writer
+schemas are exactly Paimon's: an entry has six top-level fields and no more, unions put null first, versions are 2.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ ENTRY_SCHEMA: Final = pa.schema(
         pa.field("write_cols_sequences", pa.list_(pa.int64())),
     ]
 )
-"""The columns of entries in memory: what an entry says, flattened."""
+"""The columns of entries in memory: the fields of an entry without nesting."""
 
 NO_ENTRIES: Final = ENTRY_SCHEMA.empty_table()
 
@@ -289,9 +289,9 @@ def decode_manifest(data: bytes, *, where: str) -> pa.Table:
 
 
 def decode_manifests(files: Sequence[tuple[str, bytes]]) -> list[pa.Table | LakebedError]:
-    """Returns the entries of many manifests, given with their names; of one that cannot be decoded, the error.
+    """Returns the entries of many manifests, or the error of a manifest that cannot be decoded.
 
-    The records of small ones become one table together, which is ten times faster than a table each.
+    The records of small manifests become one table together, which is ten times faster than one table each.
     """
     decoded: list[pa.Table | LakebedError] = [NO_ENTRIES] * len(files)
     groups: dict[str, list[tuple[int, list[dict[str, Any]]]]] = {}
@@ -310,7 +310,7 @@ def decode_manifests(files: Sequence[tuple[str, bytes]]) -> list[pa.Table | Lake
             counts = np.cumsum([0, *(len(records) for _, records in members)]).tolist()
             for (number, records), start in zip(members, counts, strict=False):
                 decoded[number] = together.slice(start, len(records))
-        except (LakebedError, KeyError, TypeError, ValueError, pa.ArrowException):  # one of them is at fault: which?
+        except (LakebedError, KeyError, TypeError, ValueError, pa.ArrowException):  # find out which manifest is damaged
             for number, _ in members:
                 decoded[number] = _entries_or_error(*files[number])
     return decoded
@@ -324,7 +324,7 @@ def _entries_or_error(where: str, data: bytes) -> pa.Table | LakebedError:
 
 
 def _entries(raw: pa.Table, where: str) -> pa.Table:
-    """Returns the columns of entries out of the nested table that Avro gives."""
+    """Returns the columns of entries from the nested table that the Avro decoder returns."""
     if "_VERSION" in raw.column_names:
         for version in pc.unique(raw["_VERSION"]).to_pylist():
             _check_version(version, where)
@@ -340,7 +340,7 @@ def _entries(raw: pa.Table, where: str) -> pa.Table:
 
 
 def _entry_column(raw: pa.Table, file: pa.StructArray, name: str, rows: int) -> pa.Array | pa.ChunkedArray:
-    """Returns one column of the entries, out of the nested Avro table; what an older writer left out is null."""
+    """Returns one column of the entries from the nested Avro table; fields that older writers do not have are null."""
     if name in _TOP:
         return raw[_TOP[name]]
     path = _IN_STATS[name] if name in _IN_STATS else (_IN_FILE[name],)
@@ -386,12 +386,12 @@ def _stats_record(entry: Mapping[str, Any], which: str) -> dict[str, Any]:
 
 
 def as_deletes(entries: pa.Table) -> pa.Table:
-    """DELETE entries that cancel these ADD entries: everything is repeated, only the kind differs."""
+    """Returns DELETE entries that cancel these ADD entries: they differ only in their kind."""
     return entries.set_column(0, ENTRY_SCHEMA.field(0), pa.repeat(pa.scalar(DELETE, pa.int32()), len(entries)))
 
 
 def entries_from_rows(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Entries from dictionaries with the columns of ``ENTRY_SCHEMA``, for the few files of one commit."""
+    """Returns entries from dictionaries with the columns of ``ENTRY_SCHEMA``, for the few files of one commit."""
     return pa.Table.from_pylist(list(rows), schema=ENTRY_SCHEMA)
 
 
@@ -401,11 +401,11 @@ _IDENTITY: Final = ("partition", "bucket", "level", "file_name", "embedded_index
 
 
 def fold(entries: pa.Table, *, partial: bool = False, where: str = "manifests") -> pa.Table:
-    """Returns what is left when every DELETE has cancelled its ADD, in order.
+    """Returns the entries that remain after every DELETE has cancelled its ADD, in order.
 
     The identity of a file is partition, bucket, level, name, extra files, embedded index and external path. With
-    ``partial`` (some manifests of a snapshot) an unmatched DELETE is kept, as its ADD is elsewhere; otherwise it is
-    damage. A file that is added (or deleted) twice in a row is damage in any case.
+    ``partial`` (only some manifests of a snapshot) an unmatched DELETE is kept, because its ADD is in another manifest;
+    otherwise it raises CorruptError. A file that is added or deleted twice in a row always raises CorruptError.
     """
     is_add = pc.equal(entries["kind"], ADD)
     if len(entries) == 0 or (pc.all(is_add).as_py() and not _has_duplicates(entries["file_name"])):
@@ -422,11 +422,11 @@ def fold(entries: pa.Table, *, partial: bool = False, where: str = "manifests") 
     rows, ends = history.flatten().to_numpy(), history.offsets.to_numpy()[1:]
     adds = is_add.to_numpy()[rows]
     repeated = np.flatnonzero(adds[1:] == adds[:-1]) + 1
-    repeated = repeated[~np.isin(repeated, ends)]  # the first of a group follows nothing
+    repeated = repeated[~np.isin(repeated, ends)]  # the first entry of a file has none before it
     if len(repeated):
         what = "added" if adds[repeated[0]] else "deleted"
         raise CorruptError(f"{where}: file {entries['file_name'][rows[repeated[0]]]} is {what} twice")
-    # Adds and deletes of a file alternate, so an odd number of them leaves the last one standing.
+    # Adds and deletes of a file alternate, so the last one remains if their number is odd.
     odd = np.diff(ends, prepend=0) % 2 == 1
     left, left_adds = rows[ends[odd] - 1], adds[ends[odd] - 1]
     if not partial and not left_adds.all():

@@ -1,16 +1,17 @@
-"""What a filter is once it is bound to columns: an immutable tree, its Arrow expression, and what it says about files.
+"""Predicates: conditions on columns as an immutable tree, tested on rows and on the statistics of files.
 
-A node stands for a condition in SQL's three-valued logic. ``NOT`` is no node: whoever builds a tree pushes it down to
-the leaves, so every node is monotone in its children and "unknown" may be read as "no". Leaves hold values of exactly
-the Arrow type of their column; whatever cannot be said with such leaves is an :class:`Opaque` Arrow expression.
+A node is a condition in SQL's three-valued logic. There is no node for ``NOT``: the builder of a tree pushes it down to
+the leaves, so "unknown" can be treated as "no". Leaves contain values of exactly the Arrow type of their column.
+Conditions that cannot be expressed with such leaves are an :class:`Opaque` Arrow expression.
 
-Three questions are answered here, none of them with I/O:
+All functions are pure:
 
-* which rows satisfy it: :func:`to_arrow_expression`, :func:`matches_rows`;
-* which files may hold such a row, and which hold nothing else: :func:`may_match` and :func:`must_match`, vectorised
-  over the statistics of all files at once. Statistics are bounds, not attained values: strings and bytes may be
-  truncated, and NaN is in no bound. What is unknown never prunes a file and never vouches for one;
-* which part of it speaks of some columns only: :func:`split` (exactly) and :func:`implied` (at least).
+* :func:`to_arrow_expression` and :func:`matches_rows` find the rows that satisfy a condition.
+* :func:`may_match` and :func:`must_match` find the files that may contain such a row, and those that contain no other,
+  from the statistics of all files at once. Bounds need not be values of the file: strings and bytes may be truncated,
+  and NaN is in no bound. Unknown statistics never exclude a file and never confirm one.
+* :func:`split` and :func:`implied` return the part of a condition that only uses some columns: ``split`` exactly,
+  ``implied`` as the strongest consequence.
 
 Floating-point numbers compare as in Spark: NaN equals NaN and is greater than every other number, -0.0 equals 0.0.
 

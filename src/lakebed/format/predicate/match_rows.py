@@ -43,9 +43,9 @@ COMPARE: Final[dict[str, Callable[[Any, Any], Any]]] = {
 def to_arrow_expression(node: Node) -> pc.Expression:
     """Returns the condition as an Arrow expression: true, false or null exactly where SQL says so.
 
-    A Parquet reader that gets it as a dataset filter first asks the row groups' statistics, and those leave NaN out:
-    a row group of 3.0 and NaN passes for one of 3.0 only. Hand such a reader ``implied(node, other_columns)`` without
-    the floating-point columns, and filter its batches with the whole expression.
+    Do not use it as a dataset filter of a Parquet reader if it has floating-point columns: the reader prunes row groups
+    by statistics, which ignore NaN. Give such a reader ``implied(node, other_columns)`` without these columns, and
+    filter its batches with the whole expression.
     """
     match node:
         case And(children):
@@ -73,7 +73,7 @@ def to_arrow_expression(node: Node) -> pc.Expression:
 def _connected(
     nodes: tuple[Node, ...], connect: Callable[[pc.Expression, pc.Expression], pc.Expression]
 ) -> pc.Expression:
-    """Connected as a balanced tree: Arrow walks expressions recursively, and conditions may be thousands."""
+    """Returns the conditions connected as a balanced tree, because Arrow evaluates expressions recursively."""
     parts = [to_arrow_expression(node) for node in nodes]
     while len(parts) > 1:
         pairs = zip(parts[0::2], parts[1::2], strict=False)
@@ -108,7 +108,7 @@ def _in_expression(node: In) -> pc.Expression:
     found = pc.is_in(column, value_set=values)
     found = pc.invert(found) if node.negated else found
     unknown = pc.scalar(pa.scalar(None, pa.bool_()))
-    if node.negated:  # is_in says false for null, so here null has to be made of true
+    if node.negated:  # is_in returns false for null, so its negation must be turned into null
         return pc.and_kleene(found, pc.or_kleene(pc.is_valid(column), unknown))
     return pc.or_kleene(found, pc.and_kleene(pc.is_null(column), unknown))
 
@@ -118,7 +118,7 @@ def _like_expression(node: Like) -> pc.Expression:
     found = pc.match_like(column, node.pattern)
     if node.negated:
         return pc.invert(found)
-    if node.prefix:  # a range that readers can hold against row group statistics, where they cannot use a pattern
+    if node.prefix:  # a range, which readers can compare with the statistics of row groups
         found = pc.and_kleene(pc.greater_equal(column, pc.scalar(node.prefix)), found)
         after = successor(node.prefix)
         found = found if after is None else pc.and_kleene(pc.less(column, pc.scalar(after)), found)
@@ -135,7 +135,7 @@ def successor(prefix: str) -> str | None:
 
 
 def truth(node: Node, table: pa.Table) -> pa.ChunkedArray:
-    """True, false or null for each row of a table."""
+    """Returns true, false or null for each row of a table."""
     names = sorted(columns(node))
     rows = table.select(names) if names else pa.table({"row": pa.nulls(table.num_rows)})
     source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
@@ -156,5 +156,5 @@ def matches_rows(node: Node, table: pa.Table) -> Mask:
 
 
 def filled(mask: pa.Array | pa.ChunkedArray, *, if_null: bool) -> Mask:
-    """Arrow's three-valued booleans as two-valued ones."""
+    """Returns booleans without nulls."""
     return np.asarray(pc.fill_null(mask, if_null).to_numpy(zero_copy_only=False), dtype=np.bool_)

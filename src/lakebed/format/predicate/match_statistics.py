@@ -1,6 +1,6 @@
-"""Which files may hold a row that satisfies a condition, and which hold nothing else, by their statistics alone.
+"""The files that may contain a row that satisfies a condition, and those that contain no other, by their statistics.
 
-Bounds need not be attained, strings and bytes in them may be truncated, and NaN is in none of them.
+Bounds need not be values of the file. Strings and bytes in them may be truncated, and NaN is in none of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lakebed.format.predicate.nodes import And, Compare, In, IsNull, Leaf, Like,
 class ColumnBounds:
     """One column of many files: no value is below ``minimum`` or above ``maximum``. Null means unknown.
 
-    A file whose bounds are both null and whose null count equals its row count holds nothing but nulls.
+    A file with two null bounds and as many nulls as rows contains only nulls.
     """
 
     minimum: pa.Array
@@ -32,14 +32,14 @@ class ColumnBounds:
 
 @dataclass(frozen=True, slots=True)
 class StatsView:
-    """The statistics of many files; a column that is not there is unknown."""
+    """The statistics of many files; an absent column is unknown."""
 
     row_count: npt.NDArray[np.int64]
     columns: Mapping[str, ColumnBounds]
 
 
 def may_match(node: Node, view: StatsView) -> Mask:
-    """False for a file only if none of its rows can satisfy the condition."""
+    """Returns False for a file only if none of its rows can satisfy the condition."""
 
     def leaf(leaf: Leaf, bounds: ColumnBounds) -> Mask:
         if isinstance(leaf, IsNull):
@@ -50,7 +50,7 @@ def may_match(node: Node, view: StatsView) -> Mask:
 
 
 def must_match(node: Node, view: StatsView) -> Mask:
-    """True for a file only if every one of its rows certainly satisfies the condition."""
+    """Returns True for a file only if all of its rows satisfy the condition."""
 
     def leaf(leaf: Leaf, bounds: ColumnBounds) -> Mask:
         if isinstance(leaf, IsNull):
@@ -87,7 +87,7 @@ def _no_nulls(bounds: ColumnBounds) -> Mask:
 
 
 def _may_hold(node: Compare | In | Like, bounds: ColumnBounds) -> Mask:
-    """Returns whether a value within the bounds (or NaN, which is outside of all bounds) can satisfy the leaf."""
+    """Returns whether a value within the bounds, or NaN, can satisfy the leaf."""
     everything = np.full(len(bounds.minimum), fill_value=True)
     match node:
         case Like(_, _, negated):
@@ -113,14 +113,14 @@ def _has_type(bounds: ColumnBounds, wanted: pa.DataType) -> bool:
 
 
 def _bound_holds(bound: pa.Array, op: str, value: pa.Scalar) -> Mask:
-    """Returns a bound against a value; a bound that is unknown or NaN, or a value that is NaN, rules nothing out."""
+    """Returns whether a bound compares so with a value; true if either is NaN or the bound is unknown."""
     if pa.types.is_floating(value.type) and math.isnan(value.as_py()):
         return np.full(len(bound), fill_value=True)
     return filled(COMPARE[op](_without_nan(bound), value), if_null=True)
 
 
 def _some_in_bounds(values: pa.Array, bounds: ColumnBounds) -> Mask:
-    """Returns whether any of the values lies within a file's bounds; an unknown bound is no bound."""
+    """Returns whether any of the values lies within the bounds of a file; an unknown bound does not limit it."""
     files = len(bounds.minimum)
     if len(values) == 0:
         return np.full(files, fill_value=False)
@@ -130,7 +130,7 @@ def _some_in_bounds(values: pa.Array, bounds: ColumnBounds) -> Mask:
     if len(values) == 1:
         above = filled(pc.less_equal(low, values[0]), if_null=True)
         return above & filled(pc.greater_equal(high, values[0]), if_null=True)
-    # ranks stand for values of any type, so that one binary search serves all files
+    # ranks replace values of any type, so that one binary search covers all files
     ranks = pc.rank(pa.concat_arrays([low, high, values]), tiebreaker="dense").to_numpy().astype(np.int64)
     lows = np.where(_known(low), ranks[:files], 0)
     highs = np.where(_known(high), ranks[files : 2 * files], np.iinfo(np.int64).max)
@@ -141,7 +141,7 @@ def _some_in_bounds(values: pa.Array, bounds: ColumnBounds) -> Mask:
 
 
 def _single_value_in(values: pa.Array, bounds: ColumnBounds) -> Mask:
-    """Returns whether a file holds one value only and it is among these. Truncated types and NaN leave that open."""
+    """Returns whether a file has only one value and it is among these; false if bounds may be truncated or NaN."""
     if pa.types.is_string(values.type) or pa.types.is_binary(values.type) or pa.types.is_floating(values.type):
         return np.full(len(bounds.minimum), fill_value=False)
     single = filled(pc.equal(bounds.minimum, bounds.maximum), if_null=False)

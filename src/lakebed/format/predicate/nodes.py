@@ -1,6 +1,6 @@
 """The nodes of a condition: what they are, how they are built, negated, renamed and taken apart.
 
-Pure data, without I/O and without evaluation: see the package for what a node promises.
+Pure data, without evaluation; the docstring of the package describes the logic.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ MAX_CANDIDATES: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """True where every child is."""
+    """True if all children are true."""
 
     children: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """True where any child is."""
+    """True if any child is true."""
 
     children: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A column against a value of its own Arrow type, which is never null."""
+    """Compares a column with a value of its Arrow type that is not null."""
 
     column: str
     op: str
@@ -45,7 +45,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """A column against a list of values of its own Arrow type, none of them null."""
+    """A column is one of the values, which have its Arrow type and are not null."""
 
     column: str
     values: pa.Array
@@ -54,7 +54,7 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """Whether a column is null, or (negated) is not."""
+    """A column is null, or with ``negated`` it is not."""
 
     column: str
     negated: bool = False
@@ -62,7 +62,7 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    r"""A string column against a SQL pattern: ``%`` is any text, ``_`` one character, ``\`` escapes either or itself."""
+    r"""A string column matches a SQL pattern: ``%`` is any text, ``_`` one character, and ``\`` escapes the three."""
 
     column: str
     pattern: str
@@ -90,7 +90,7 @@ class Literal:
 class Opaque:
     """A boolean Arrow expression that statistics cannot answer.
 
-    ``rebind`` builds the same expression for columns of other names; two nodes are equal if their texts are.
+    ``rebind`` returns the expression for renamed columns. Two nodes are equal if their texts are equal.
     """
 
     expression: pc.Expression = field(compare=False)
@@ -111,12 +111,12 @@ UNKNOWN: Final = Literal(None)
 
 
 def conjunction(nodes: Iterable[Node]) -> Node:
-    """Returns all of these, flat and without constants that decide nothing."""
+    """Returns the condition that all of these hold, without nesting and without superfluous constants."""
     return _connect(And, nodes, neutral=TRUE, deciding=FALSE)
 
 
 def disjunction(nodes: Iterable[Node]) -> Node:
-    """Any of these, flat and without constants that decide nothing."""
+    """Returns the condition that any of these holds, without nesting and without superfluous constants."""
     return _connect(Or, nodes, neutral=FALSE, deciding=TRUE)
 
 
@@ -187,7 +187,7 @@ def conjuncts(node: Node) -> tuple[Node, ...]:
 
 
 def split(node: Node, names: Collection[str]) -> tuple[Node, Node]:
-    """Returns the condition in two, of which both must hold: what only uses these columns, and the rest."""
+    """Returns two conditions that must both hold: the part that only uses these columns, and the rest."""
     known = frozenset(names)
     inside = [part for part in conjuncts(node) if columns(part) <= known]
     rest = [part for part in conjuncts(node) if not columns(part) <= known]
@@ -195,7 +195,7 @@ def split(node: Node, names: Collection[str]) -> tuple[Node, Node]:
 
 
 def implied(node: Node, names: Collection[str]) -> Node:
-    """Returns the strongest condition on these columns alone that every row that satisfies ``node`` satisfies too.
+    """Returns the strongest condition on only these columns that follows from ``node``.
 
     >>> from lakebed.format.predicate import to_text
     >>> one = And((Compare("dt", "=", pa.scalar("a")), Compare("id", "=", pa.scalar(1))))
@@ -213,7 +213,7 @@ def implied(node: Node, names: Collection[str]) -> Node:
 
 
 def rename(node: Node, mapping: Mapping[str, str]) -> Node:
-    """Returns the same condition on columns of other names; names that are not in the mapping stay."""
+    """Returns the condition with renamed columns; names that are not in the mapping stay."""
     match node:
         case And(children):
             return And(tuple(rename(child, mapping) for child in children))
@@ -237,9 +237,9 @@ def _rename_opaque(node: Opaque, mapping: Mapping[str, str]) -> Opaque:
 
 
 def key_candidates(node: Node, column: str) -> pa.Array | None:
-    """Returns the values that a column must be among, where the condition says so; None where it does not or they are many.
+    """Returns the only values that a column can have if the condition holds; ``None`` if any or too many are possible.
 
-    Used to find the buckets of keys, so a value comes in all its encodings: 0.0 also as -0.0, and NaN is not answered.
+    They are used to find the buckets of keys, so 0.0 is returned with both its encodings, and NaN is not answered.
     """
     found = _candidates(node, column)
     if found is None or len(found) > MAX_CANDIDATES:
@@ -269,7 +269,7 @@ def _candidates(node: Node, column: str) -> pa.Array | None:
 
 
 def with_both_zeros(values: pa.Array) -> pa.Array:
-    """Arrow's hash tables and Paimon's bucket hash both tell -0.0 from 0.0, SQL does not."""
+    """Returns the values with both zeros if they contain one: hashes differ between -0.0 and 0.0, SQL does not."""
     zero = pc.equal(values, pa.scalar(0, values.type))
     if not pc.any(zero).as_py():
         return values

@@ -1,20 +1,22 @@
-"""Changes of a table's schema, and the schema that comes of them.
+"""Changes of a table's schema, and the schema that results from them.
 
-``apply_changes`` takes a schema and a list of changes and gives the next schema (id + 1); nothing is read or written.
-Changes are applied in order, all or none. The rules are Paimon's, and where old files could not be read back as the
-new schema says, the change is refused:
+``apply_changes`` takes a schema and a list of changes and returns the next schema (id + 1); nothing is read or written.
+Changes are applied in order, all or none. The rules are those of Paimon. A change is refused if old files could not be
+read with the new schema:
 
-* A new column is nullable, for old rows have no value for it. It gets the next free id; ids are never used twice.
-* A rename keeps the id. Options that name the column (``bucket-key``, ``sequence.field``, ``fields.<column>.*``) follow.
-* Partition and primary key columns are not dropped or retyped, partition columns also not renamed; columns of the
-  bucket key are not retyped, for their hash would change; columns named in options are not dropped.
-* A type changes only where every old value is a value of the new type (:func:`can_widen`).
-* Nullable columns do not become NOT NULL.
-* Options that say how existing files are read cannot change once there is a snapshot
+* A new column is nullable, because old rows have no value for it. It gets the next free id; ids are never used twice.
+* A rename keeps the id. Options that name the column (``bucket-key``, ``sequence.field``, ``fields.<column>.*``)
+  follow.
+* Partition and primary key columns cannot be dropped or change their type, and partition columns cannot be renamed. The
+  types of columns of the bucket key cannot change, because their hashes would. Columns named in options cannot be
+  dropped.
+* A type can only change if every old value is a value of the new type (:func:`can_widen`).
+* Nullable columns cannot become NOT NULL.
+* Options that decide how existing files are read cannot change once there is a snapshot
   (:func:`~lakebed.format.schema.option_changes.check_option_change`).
 
-A path names a column: a string for a column of the table, a tuple to go inside: fields of a ROW by name, the element
-of an ARRAY as ``"element"``, the value of a MAP as ``"value"``.
+A path names a column: a string for a column of the table, a tuple for a field inside it. Fields of a ROW have their
+names, the element of an ARRAY is ``"element"``, the value of a MAP is ``"value"``.
 """
 
 from __future__ import annotations
@@ -97,7 +99,10 @@ Position: TypeAlias = First | Last | After | Before
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """A new column; the type may be given as text. A default is for rows written from now on: in old rows the column is null."""
+    """Adds a column; the type may be given as text.
+
+    A default applies to rows written from now on; in old rows the column is null.
+    """
 
     path: Path
     type: DataType | str
@@ -108,7 +113,7 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """Another name for a column; ``new_name`` is its last part only."""
+    """Renames a column; ``new_name`` is only the last part of its path."""
 
     path: Path
     new_name: str
@@ -116,14 +121,14 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """A column goes; its id is never used again."""
+    """Drops a column. Its id is never used again."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateColumnType:
-    """A wider type. Whether the column is nullable stays as it was."""
+    """Changes the type of a column to a wider one. Its nullability stays."""
 
     path: Path
     type: DataType | str
@@ -131,7 +136,7 @@ class UpdateColumnType:
 
 @dataclass(frozen=True, slots=True)
 class UpdateColumnNullability:
-    """NOT NULL to nullable."""
+    """Makes a column nullable."""
 
     path: Path
     nullable: bool
@@ -139,7 +144,7 @@ class UpdateColumnNullability:
 
 @dataclass(frozen=True, slots=True)
 class UpdateColumnComment:
-    """Another description, or none."""
+    """Changes or removes the comment of a column."""
 
     path: Path
     comment: str | None
@@ -147,7 +152,7 @@ class UpdateColumnComment:
 
 @dataclass(frozen=True, slots=True)
 class UpdateColumnDefault:
-    """Another value for rows written without this column, or none."""
+    """Changes or removes the value for rows that are written without this column."""
 
     path: Path
     default: str | None
@@ -155,7 +160,7 @@ class UpdateColumnDefault:
 
 @dataclass(frozen=True, slots=True)
 class UpdateColumnPosition:
-    """Another place among the columns of the same parent."""
+    """Moves a column among those of the same parent."""
 
     path: Path
     position: Position
@@ -163,7 +168,7 @@ class UpdateColumnPosition:
 
 @dataclass(frozen=True, slots=True)
 class SetOption:
-    """An option gets a value."""
+    """Sets an option."""
 
     key: str
     value: str
@@ -171,14 +176,14 @@ class SetOption:
 
 @dataclass(frozen=True, slots=True)
 class RemoveOption:
-    """An option goes back to its default."""
+    """Removes an option, so that its default applies."""
 
     key: str
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateComment:
-    """Another comment for the table, or none."""
+    """Changes or removes the comment of the table."""
 
     comment: str | None
 
@@ -203,14 +208,14 @@ def apply_changes(
 ) -> TableSchema:
     """Returns the next schema of the table, or the same one if the changes change nothing.
 
-    ``has_snapshots``: whether the table may have files already; only a table without any may change immutable options.
+    ``has_snapshots`` says whether the table may have files; immutable options can only change while it has none.
     """
     changed = schema
     for change in changes:
         changed = _apply(changed, change, has_snapshots)
     if changed == schema:
         return schema
-    # The fix-ups for older versions were made when the schema was read, so what is written is of this version.
+    # Schemas of older versions were converted when they were read, so the new schema has the current version.
     return replace(changed, id=schema.id + 1, time_millis=time_millis, version=CURRENT_VERSION)
 
 
@@ -331,7 +336,7 @@ def _retype(schema: TableSchema, path: tuple[str, ...], new: DataType) -> TableS
         _refuse_for(schema.bucket_keys, path, "bucket key column", "retyped")
         if isinstance(old, Row | Array | Map):
             raise SchemaError(
-                f"column {_dotted(path)!r} is {old} and is not retyped as a whole; change the fields inside it, "
+                f"column {_dotted(path)!r} is {old}, whose type cannot change as a whole; change the fields inside it, "
                 "by name, 'element' or 'value'"
             )
         if not can_widen(old, wanted):

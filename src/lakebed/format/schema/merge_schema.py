@@ -1,8 +1,8 @@
-"""Columns that rows bring and a table has not: the changes that make the table take them, for ``write.merge-schema``.
+"""The schema changes that ``write.merge-schema`` makes, so that a table accepts rows with other columns.
 
-New columns, also inside of structs, are added at the end and may be null. Types of columns that are there change only if that
-is asked for, and only to such that hold every value of the old type. Names are the same whatever their case. What does not
-fit after that is not decided here.
+New columns, also inside structs, are added at the end and are nullable. Types of existing columns change only with
+``widen``, and only to types that can represent every value of the old type. Names are compared without case. Columns
+that still do not fit are refused by the write.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lakebed.format.types.widening import can_widen
 
 
 def merging_changes(columns: Sequence[Field], data: Sequence[Field], *, widen: bool = False) -> list[Change]:
-    """Returns the changes after which a table with these columns has all columns of the data; none if it has them.
+    """Returns the changes after which a table with these columns has all columns of the data; none if it has all.
 
     >>> from lakebed.format.types.data_types import Atomic
     >>> old = [Field(0, "id", Atomic("INT"))]

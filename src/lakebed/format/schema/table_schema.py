@@ -3,7 +3,7 @@
 A :class:`TableSchema` is a value: nothing here reads or writes files, and a change of schema makes a new value
 (``evolution``). Reading accepts every format version up to 3 and ignores unknown keys; writing is always complete, in
 the key order and layout of Paimon's own writer. ``create_schema`` checks what must hold for any Paimon reader: names,
-keys, types of key columns, defaults. What options mean is not checked here.
+keys, types of key columns, defaults. The values of options are not checked here.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def _option_text(value: object) -> str:
 
 
 def _check_read(schema: TableSchema, where: str) -> None:
-    """Refuse what no reader could resolve; everything else is left as its writer meant it."""
+    """Raises CorruptError for what no reader could resolve; everything else is left as it was written."""
     for what, values in (("id", [f.id for f in schema.fields]), ("name", list(schema.field_names))):
         repeated = _repeated(values)
         if repeated:
@@ -237,7 +237,7 @@ def _check_read(schema: TableSchema, where: str) -> None:
 
 
 def _java_json(value: object, level: int) -> str:
-    """JSON as Jackson's pretty printer writes it: ``"key" : value``, and lists on one line."""
+    """Returns JSON as Jackson's pretty printer writes it: ``"key" : value``, and lists on one line."""
     match value:
         case dict():
             if not value:
@@ -263,7 +263,9 @@ def create_schema(
     comment: str | None = None,
     time_millis: int,
 ) -> TableSchema:
-    """Returns the first schema of a new table: ids assigned, keys checked and made NOT NULL, key options moved to the lists.
+    """Returns the first schema of a new table, with ids for all columns.
+
+    Keys are checked and made NOT NULL. Options that list keys become the lists of keys.
 
     >>> from lakebed.format.types.data_types import parse_type
     >>> columns = [Field(0, "id", parse_type("BIGINT")), Field(0, "v", parse_type("STRING"))]
@@ -293,13 +295,14 @@ def create_schema(
 
 
 def _keys_from(options: dict[str, str], option: str, given: Sequence[str]) -> tuple[str, ...]:
-    """Take a key list from its option or its argument; the option never stays behind."""
+    """Returns a list of keys from its option or its argument, and removes the option."""
     if option not in options:
         return tuple(given)
     names = tuple(name.strip() for name in options.pop(option).split(",") if name.strip())
     if given and tuple(given) != names:
         raise SchemaError(
-            f"option {option!r} says {', '.join(names)}, but the table was given {', '.join(given)}; say it once"
+            f"option {option!r} says {', '.join(names)}, but the table was given {', '.join(given)}; "
+            "name the columns in one place"
         )
     return names
 
@@ -323,7 +326,7 @@ def _check_keys(columns: Sequence[Field], partition_keys: tuple[str, ...], prima
 
 
 def check_columns(fields: Sequence[Field]) -> None:
-    """Refuse columns that no table may have: blank, repeated or reserved names, defaults that do not fit."""
+    """Raises SchemaError for columns with blank, repeated or reserved names, or with a default that does not fit."""
     for name in (column.name for column in fields):
         if name in RESERVED_NAMES or name.startswith(KEY_PREFIX):
             raise SchemaError(f"column name {name!r} is reserved for Paimon's own columns; choose another name")
@@ -363,7 +366,7 @@ def _repeated(values: Sequence[Any]) -> list[Any]:
 
 
 def check_default(column: Field) -> None:
-    """Refuse a default value that is not a value of the column's type."""
+    """Raises SchemaError for a default value that is not a value of the column's type."""
     if column.default is not None:
         default_scalar(column)
 
@@ -381,7 +384,7 @@ def default_scalar(column: Field) -> pa.Scalar:
         raise SchemaError(f"column {column.name!r} is {data_type}; only columns of simple types can have a default")
     if data_type.root == "TIMESTAMP_LTZ":
         raise SchemaError(
-            f"column {column.name!r} is {data_type}, and its default would mean another instant in every time zone; "
+            f"column {column.name!r} is {data_type}, and its default would be a different instant in each time zone; "
             "leave the default out"
         )
     fits = data_type.root not in {"CHAR", "VARCHAR"} or len(default) <= data_type.params[0]
@@ -400,10 +403,10 @@ def default_scalar(column: Field) -> pa.Scalar:
 
 
 def assign_ids(columns: Iterable[Field], first: int) -> tuple[Field, ...]:
-    """New ids for columns and all fields inside them, counted from ``first``.
+    """Returns columns with new ids for them and for all fields inside them, counted from ``first``.
 
-    A column comes before what is inside it; inside a ROW a field comes after what is inside *it*. That is the order
-    of Paimon's own writers; readers only need ids to be unique.
+    A column is numbered before the fields inside it; a field of a ROW is numbered after the fields inside it. This is
+    the order of Paimon's writers; readers only need unique ids.
     """
     ids = count(first)
     return tuple(replace(column, id=next(ids), type=_number_inside(column.type, ids)) for column in columns)
@@ -437,7 +440,7 @@ _STRUCTURED_ID_DEPTHS: Final = 1 << 10
 
 
 def parquet_schema(fields: Iterable[Field]) -> pa.Schema:
-    """Returns the Arrow schema to write Parquet with: every column, field, element, key and value carries its field id."""
+    """Returns the Arrow schema for writing Parquet: every column, field, element, key and value has its field id."""
     return pa.schema([_parquet_field(column) for column in fields])
 
 

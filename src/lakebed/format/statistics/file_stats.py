@@ -1,11 +1,12 @@
-"""Column statistics of data files and manifests: collecting, truncating, encoding as SimpleStats, decoding many at once.
+"""Column statistics of data files and manifests: collected, truncated, encoded as SimpleStats, and decoded.
 
-Statistics come from Arrow tables or Parquet footers; options of the table decide how much is kept. A bound never excludes an existing
-row. A floating-point column with NaN has no bounds, because Spark sorts NaN above everything and Parquet footers ignore it. Zero is
--0.0 as a minimum and 0.0 as a maximum. The maximum of a truncated string is rounded up. Unknown values are null.
+Statistics come from Arrow tables or Parquet footers; options of the table decide how much is kept. A bound never
+excludes an existing row. A floating-point column with NaN has no bounds, because Spark sorts NaN above everything and
+Parquet footers ignore it. Zero is -0.0 as a minimum and 0.0 as a maximum. The maximum of a truncated string is rounded
+up. Unknown values are null.
 
-Bounds are Python values as Arrow returns them. TIMESTAMP(7..9), and dates and times that Python cannot represent, are numbers in
-units of the Arrow type since the epoch.
+Bounds are Python values as Arrow returns them. TIMESTAMP(7..9), and dates and times that Python cannot represent, are
+numbers in units of the Arrow type since the epoch.
 """
 
 from __future__ import annotations
@@ -136,8 +137,8 @@ _PARQUET_UNITS: Final = {"milliseconds": "ms", "microseconds": "us", "nanosecond
 def collect_from_parquet(metadata: pq.FileMetaData, fields: Sequence[Field]) -> list[ColumnStats | None]:
     """Returns the statistics of each field from the footer of a file, without reading its data.
 
-    A field is ``None`` if the footer is not enough: no statistics or not in all row groups, values too long for a footer, INT96,
-    nested fields, and FLOAT and DOUBLE, whose footers ignore NaN.
+    A field is ``None`` if the footer is not enough: no statistics or not in all row groups, values too long for a
+    footer, INT96, nested fields, and FLOAT and DOUBLE, whose footers ignore NaN.
     """
     schema = metadata.schema
     leaves = {schema.column(i).name: i for i in range(len(schema)) if schema.column(i).path == schema.column(i).name}
@@ -255,9 +256,9 @@ def build_value_stats(
 ) -> tuple[SimpleStats, tuple[str, ...] | None]:
     """Returns the value statistics of a file and its ``_VALUE_STATS_COLS``.
 
-    Statistics of a column are ``None`` if nothing is known. Nested columns have none, as in Java. With ``dense`` the rows have only the
-    columns with statistics, and the names list them (``None``: all columns). Otherwise the rows have a field for every column, and
-    the names are ``None``.
+    Statistics of a column are ``None`` if nothing is known. Nested columns have none, as in Java. With ``dense`` the
+    rows have only the columns with statistics, and the names list them (``None``: all columns). Otherwise the rows have
+    a field for every column, and the names are ``None``.
     """
     if not len(stats) == len(fields) == len(modes):
         raise DataError(

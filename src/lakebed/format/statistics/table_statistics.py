@@ -1,8 +1,8 @@
 """The result of ``ANALYZE`` as JSON: rows and bytes of a table, and the distribution of the values of some columns.
 
-The file is in ``statistics/``, and a snapshot refers to it. Its layout is that of Paimon; unknown keys are ignored. The bounds of a
-column are texts in the form that Paimon parses: a date as days, a time of day as milliseconds, a timestamp as wall-clock time in
-UTC. Texts and bytes have no bounds.
+The file is in ``statistics/``, and a snapshot refers to it. Its layout is that of Paimon; unknown keys are ignored. The
+bounds of a column are texts in the form that Paimon parses: a date as days, a time of day as milliseconds, a timestamp
+as wall-clock time in UTC. Texts and bytes have no bounds.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class ColumnStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableStatistics:
-    """The statistics of a snapshot. ``record_count`` counts rows after merging, ``byte_count`` their share of the files."""
+    """The statistics of a snapshot.
+
+    ``record_count`` counts rows after merging, ``byte_count`` their share of the files.
+    """
 
     snapshot_id: int
     schema_id: int

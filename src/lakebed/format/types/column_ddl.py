@@ -1,6 +1,7 @@
-"""Columns from what people have: a DDL string, a pyarrow Schema, a Spark StructType, or Lakebed's own fields.
+"""Columns from a DDL string, a pyarrow Schema, a Spark StructType, or fields of Lakebed.
 
-``to_columns`` is the front door. Ids are all 0 in the result; they are assigned when a table or column is made.
+:func:`to_columns` accepts all of them. The ids of the returned columns are 0; they are assigned when a table or column
+is created.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ def parse_columns(text: str) -> tuple[Field, ...]:
 
     ``TIMESTAMP`` means what it means in ISO SQL and in Paimon: no time zone, precision 6 (``TIMESTAMP_NTZ`` is the
     same). For an instant, Spark's ``TIMESTAMP``, write ``TIMESTAMP_LTZ`` or ``TIMESTAMP(6) WITH LOCAL TIME ZONE``.
-    Names that are not plain words go in backquotes. Keys are not part of it: tables take ``primary_key=[...]`` and
-    ``partition_by=[...]``.
+    Names that are not plain words are in backquotes. Keys are not part of the text: tables take ``primary_key=[...]``
+    and ``partition_by=[...]``.
 
     >>> for column in parse_columns("id BIGINT NOT NULL COMMENT 'key', `a b` STRUCT<x: INT>, d DECIMAL(10,2) DEFAULT 0"):
     ...     print(column.name, column.type, column.description, column.default)

@@ -68,7 +68,9 @@ _CATALOG_NAME: Final = {"byte": "tinyint", "short": "smallint", "integer": "int"
 
 
 def to_spark_json(data_type: DataType) -> str | dict[str, Any]:
-    """Returns a type as Spark writes it to JSON; whether it is nullable is for the column or container around it to say.
+    """Returns a type as Spark writes it to JSON.
+
+    Whether it is nullable is stored in the column or container around it.
 
     >>> to_spark_json(Array(Atomic("TIMESTAMP", (3,), nullable=False)))
     {'type': 'array', 'elementType': 'timestamp_ntz', 'containsNull': False}

@@ -1,8 +1,8 @@
-"""Reads column types, columns and literals from SQL text, in Spark's and in Paimon's (Flink's) spelling.
+"""Parses column types, columns and literals from SQL text, in the syntax of Spark or of Paimon (Flink).
 
-Types mean what they mean in a Paimon schema file: ``TIMESTAMP`` has no time zone, and has precision 6. Where the two
-spellings disagree and no reading is safe (``BINARY`` without a length is one byte to Paimon and any number to Spark)
-the text is refused. Text that Spark wrote itself is read as Spark means it. Every error shows the place with a caret, and what was expected there.
+Types mean the same as in a schema file of Paimon: ``TIMESTAMP`` has no time zone and precision 6. Text with two
+contradicting meanings is refused: ``BINARY`` without a length is one byte in Paimon and any number of bytes in Spark.
+Text that Spark wrote itself has the meaning of Spark. Every error shows the place with a caret, and what was expected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which types a column may change to: those that can hold every value of the old type, unchanged.
+"""The types that a column may change to: those that can represent every value of the old type exactly.
 
-This is narrower than what Paimon's own ALTER accepts (BIGINT to DOUBLE, DECIMAL to FLOAT and the like round values), so
-every change made here reads back the same in all engines. Nested types are not widened as a whole.
+Paimon's ALTER accepts more, such as BIGINT to DOUBLE or DECIMAL to FLOAT, which round values. With the changes allowed
+here all engines read the same values. Nested types are not widened as a whole.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _INTEGERS: Final = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 _DIGITS: Final = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 19}
 # Integers that fit the mantissa of the floating-point type.
 _FLOAT_FROM: Final = {"FLOAT": ("TINYINT", "SMALLINT"), "DOUBLE": ("TINYINT", "SMALLINT", "INT", "FLOAT")}
-# Text of any other type depends on the reader: floats on the version of Java, bytes on a character set, zoned timestamps on
-# the session's zone.
+# Text of any other type depends on the reader: floats on the version of Java, bytes on a character set, zoned
+# timestamps on the session's zone.
 _AS_TEXT: Final = frozenset({"BOOLEAN", *_INTEGERS, "DECIMAL", "DATE", "TIME", "TIMESTAMP"})
 
 
 def can_widen(old: DataType, new: DataType) -> bool:
-    """Returns whether every value of ``old`` is a value of ``new``; whether they are nullable is left aside.
+    """Returns whether every value of ``old`` is a value of ``new``; nullability is ignored.
 
     >>> can_widen(Atomic("INT"), Atomic("BIGINT")), can_widen(Atomic("BIGINT"), Atomic("INT"))
     (True, False)
@@ -54,7 +54,7 @@ def can_widen(old: DataType, new: DataType) -> bool:
 
 def _widens_to_text(old: Atomic, new: Atomic) -> bool:
     if old.root in STRING_ROOTS:
-        # To a longer CHAR would add blanks to the values.
+        # A longer CHAR would add blanks to the values.
         return new.root != "CHAR" and _length(old) <= _length(new)
     return new.root == "STRING" and old.root in _AS_TEXT
 
@@ -75,7 +75,7 @@ def _widens_to_timestamp(old: Atomic, new: Atomic) -> bool:
         return new.root == "TIMESTAMP" and precision <= 6
     if old.root != new.root or old.params[0] > precision:
         return False
-    # In nanoseconds there is no room for years before 1678 or after 2262, which coarser values may hold.
+    # Nanoseconds cannot represent years before 1678 or after 2262, but coarser timestamps can.
     return precision <= 6 or old.params[0] > 6
 
 

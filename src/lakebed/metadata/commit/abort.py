@@ -15,11 +15,11 @@ from lakebed.errors import CommitOutcomeUnknownError
 
 @contextmanager
 def abort_unless_committed(*aborts: Callable[[], object]) -> Iterator[None]:
-    """Call every ``abort`` if the block raises, except where the outcome of a commit is unknown.
+    """Calls every ``abort`` if the block raises, unless the outcome of a commit is unknown.
 
-    The error is raised again in both cases. The block may write files, commit them, or both. Arguments are looked up
+        The error is raised again in both cases. The block may write files, commit them, or both. Arguments are looked up
     when the block begins: pass a function that looks later, if the block decides what is to be deleted.
-
+    
     Example:
         >>> with abort_unless_committed(lambda: print("files deleted")):
         ...     raise ValueError("disk full")

@@ -1,15 +1,15 @@
 """Commits: how a table gets its next snapshot.
 
-A commit reads the latest snapshot, writes a new base list (the metas of the latest base and delta), its own delta
-manifest and list, and creates ``snapshot-N`` exclusively. Whoever loses the race for N rebases on the new latest and tries
-again with the same data files. A commit is visible through that one create and nothing else; what a failed attempt wrote
-is removed, and never anything that a snapshot may refer to.
+A commit reads the latest snapshot and writes a new base list (the metas of the latest base and delta), its own delta
+manifest and delta list. Then it creates ``snapshot-N`` exclusively; this one create makes the commit visible. If
+another commit created ``snapshot-N`` first, the commit rebases on it and tries again with the same data files. It
+deletes the metadata files of a failed attempt, but never a file that a snapshot may refer to.
 
-What happens when other commits landed since this one was planned says the matrix in
-:mod:`lakebed.metadata.commit.conflicts`.
+The matrix in :mod:`lakebed.metadata.commit.conflicts` says what happens if other commits became visible since this one
+was planned.
 
-Retries: appends never give up because others commit, unless ``commit.max-retries`` or ``commit.timeout`` is set on the
-table; each lost race means that another commit got through.
+Appends retry without limit, because each lost race means that another commit succeeded. ``commit.max-retries`` and
+``commit.timeout`` limit this only if they are set on the table.
 """
 
 from __future__ import annotations
@@ -49,12 +49,11 @@ from lakebed.options import TableOptions
 from lakebed.version import VERSION
 
 _LOG: Final = logging.getLogger("lakebed")
-"""Snapshot property: the id of the last snapshot whose commit merged manifests, or would have if there had been some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a commit changes: files added and deleted, changelog files, index files."""
+    """The changes of a commit: added and deleted files, changelog files, index files."""
 
     entries: pa.Table = field(default_factory=lambda: NO_ENTRIES)
     changelog: pa.Table = field(default_factory=lambda: NO_ENTRIES)
@@ -70,18 +69,18 @@ class Change:
 
     @property
     def marks_rows(self) -> bool:
-        """Whether index files change that say which rows count; hash indexes only say where rows are."""
+        """Whether deletion vectors change; hash indexes do not change which rows are live."""
         return any(entry.index_type != HASH for entry in self.index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """One commit to be made. ``plan`` gives the change to land on a given latest snapshot.
+    """One commit to be made. ``plan`` returns the change to apply to a given latest snapshot.
 
-    A plan that returns the same object every time is rebased without writing its delta again; one that looks at the
-    snapshot (an overwrite) is planned anew after every lost race. ``merge`` makes the new base list out of the metas of the
-    latest snapshot, instead of what the table's options ask for. ``statistics`` is the name of a file of statistics that the
-    snapshot and those after it refer to.
+    If the plan returns the same object every time, the commit is rebased without writing its delta again. A plan that
+    depends on the snapshot, as of an overwrite, is computed again after every lost race. ``merge`` makes the new base
+    list from the metas of the latest snapshot, instead of what the options of the table ask for. ``statistics`` is the
+    name of a statistics file that this and later snapshots refer to.
     """
 
     kind: CommitKind
@@ -104,7 +103,7 @@ def append(change: Change, **more: object) -> Commit:
 
 @timed("commit")
 def commit(store: TableStore, request: Commit) -> Snapshot | None:
-    """Make a commit; gives its snapshot, or ``None`` if there was nothing to commit."""
+    """Makes a commit, and returns its snapshot; ``None`` if there was nothing to commit."""
     return _Attempts(store, request).run()
 
 
@@ -113,7 +112,7 @@ def find_committed(
 ) -> Snapshot | None:
     """Returns the snapshot of a commit that this user made before (and after snapshot ``after``), or ``None``.
 
-    Identifiers of one user ascend, so the look back ends at the user's first smaller one.
+    Identifiers of one user ascend, so the search ends at the first smaller one of the user.
     """
     kinds = {kind, CommitKind.OVERWRITE} if kind is CommitKind.APPEND else {kind}
     for snapshot_id in reversed([number for number in store.snapshots.ids() if number > after]):
@@ -128,13 +127,13 @@ def find_committed(
 
 
 def commits_since_merge(latest: Snapshot | None) -> int:
-    """Returns how many commits ago manifests were merged, as far as the snapshot knows."""
+    """Returns how many commits ago manifests were merged; 0 if it is unknown."""
     merged_at = None if latest is None else facts.read_count(latest.properties, facts.MANIFESTS_MERGED_AT)
     return 0 if latest is None or merged_at is None else latest.id - merged_at
 
 
 def manifest_writer(store: TableStore) -> ManifestWriter:
-    """Returns a writer of metadata files as the options of a table want them."""
+    """Returns a writer of metadata files with the options of a table."""
     schema = store.schema()
     options = TableOptions(schema.options)
     return ManifestWriter(
@@ -186,17 +185,17 @@ class _Attempts:
                     return None
                 made = self._attempt(latest, change)
             except NotFoundError:
-                self._store.schema()  # a table that was dropped says so
+                self._store.schema()  # raises if the table was dropped
                 if self._store.snapshots.latest_id() in {None, seen}:
                     raise
-                made = None  # others committed and expired what we were building on
+                made = None  # other commits expired the snapshot that this one is based on
             if made is not None:
                 return made
             attempt += 1
             self._wait(attempt, time.monotonic() - began)
 
     def _attempt(self, latest: Snapshot | None, change: Change) -> Snapshot | None:
-        """Try to land a change on ``latest``; ``None`` if another commit took the id."""
+        """Tries to commit a change on top of ``latest``; returns ``None`` if another commit took the id."""
         kind = self._request.kind
         if kind is CommitKind.APPEND and (change.has_deletes or change.marks_rows):
             kind = CommitKind.OVERWRITE
@@ -215,10 +214,10 @@ class _Attempts:
         return snapshot if self._create(snapshot, latest) else None
 
     def _is_still_latest(self, latest: Snapshot | None) -> bool:
-        """Returns whether the table is as this attempt found it; an error if it was dropped meanwhile.
+        """Returns whether ``latest`` is still the latest snapshot. Raises if the table was dropped.
 
-        The id after ``latest`` being free does not tell that: it is also free when ``latest`` was rolled back, when it
-        and its followers expired, and in a new table under the same name.
+        It is not enough that the next id is free: it is also free if ``latest`` was rolled back, if it and all later
+        snapshots expired, and in a new table with the same name.
         """
         found = self._store.snapshots.latest() if latest is None else self._store.snapshots.find(latest.id)
         if latest is None or found != latest:
@@ -226,7 +225,7 @@ class _Attempts:
         return found == latest
 
     def _done_before(self, after: int) -> Snapshot | None:
-        """Returns a commit with an identifier of its own (a streaming batch) is made once, however often it is asked for."""
+        """Returns the snapshot of the same commit if it was made before, such as a streaming batch that runs twice."""
         request = self._request
         if request.identifier == BATCH_IDENTIFIER:
             return None
@@ -240,7 +239,7 @@ class _Attempts:
         if latest is None or not len(delta):
             conflicts.check_total_buckets(NO_ENTRIES, delta)
             return
-        overwrites = self._request.kind is CommitKind.OVERWRITE  # planned on this very snapshot, so nothing can be gone
+        overwrites = self._request.kind is CommitKind.OVERWRITE  # planned on this snapshot, so every file is live
         needs_live = change.has_deletes and not overwrites and latest.id != self._request.planned_on
         if not needs_live and (overwrites or _same_total_buckets(metas, delta)):
             return
@@ -274,12 +273,12 @@ class _Attempts:
         return _Delta(change, name, size, changelog, paths)
 
     def _base(self, latest: Snapshot | None, metas: list[ManifestMeta]) -> list[ManifestMeta]:
-        """Returns the metas of the new base list, merged where it is time for that; a lost race does not merge a second time."""
+        """Returns the metas of the new base list, merged if it is time. A lost race does not merge again."""
         if self._merge is not None:
             again = manifest_merge.replaced(metas, self._merge.merged)
             if again is not None:
                 return again
-            if self._request.merge is None:  # whoever was faster merged as well
+            if self._request.merge is None:  # the faster commit merged as well
                 self._merge = _Merge(manifest_merge.Merged(metas), ())
                 return metas
         elif self._request.merge is None and self._options.manifest_compaction_mode != "AUTO":
@@ -293,7 +292,7 @@ class _Attempts:
             _LOG.warning("manifests of %s were not merged: %s", self._store.name, error)
             return metas
         paths = tuple(path for path in self._writer.written if path not in left_over)
-        self._merge = _Merge(merged, paths) if merged.changed else None  # one of an earlier attempt is void
+        self._merge = _Merge(merged, paths) if merged.changed else None  # the merge of an earlier attempt is not used
         return merged.metas
 
     def _run_merge(self, latest: Snapshot | None, metas: list[ManifestMeta]) -> manifest_merge.Merged:
@@ -338,7 +337,7 @@ class _Attempts:
         )
 
     def _facts(self, latest: Snapshot | None, base: list[ManifestMeta], delta: _Delta) -> dict[str, str]:
-        """Returns what history wants to know of a commit, so that it need not open manifests for it."""
+        """Returns the facts to record in the snapshot, so that history need not open manifests."""
         entries = delta.change.entries
         is_add, sizes = entries["kind"].to_numpy() == ADD, entries["file_size"].to_numpy()
         added, deleted = int(is_add.sum()), int((~is_add).sum())
@@ -376,7 +375,7 @@ class _Attempts:
         return self._writer.write_index(after) if after else None
 
     def _create(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
-        """Returns the moment of truth. After an unclear failure, look whether the snapshot is there and ours."""
+        """Creates the snapshot file. After an unclear failure it checks whether the file exists and is ours."""
         try:
             return self._publish(snapshot, latest)
         except BaseException as error:
@@ -384,7 +383,7 @@ class _Attempts:
                 found = self._store.snapshots.find(snapshot.id)
             except LakebedError:
                 raise CommitOutcomeUnknownError(
-                    f"cannot tell whether snapshot {snapshot.id} of {self._store.name} was committed ({error}); "
+                    f"it is unknown whether snapshot {snapshot.id} of {self._store.name} was committed ({error}); "
                     "nothing was deleted. Look at the table's latest snapshots before writing again"
                 ) from error
             if found is not None and found.uuid == snapshot.uuid:
@@ -404,22 +403,22 @@ class _Attempts:
     # ------------------------------------------------------------------------------------------------ retrying
 
     def _wait(self, attempt: int, took: float) -> None:
-        """Sleep before the next attempt, about as long as the last one took.
+        """Sleeps before the next attempt, about as long as the last attempt took.
 
-        Each lost race is another's commit, so nothing is gained by waiting longer and longer: whoever did, and needs longer
-        for an attempt than others, would never get through beside them.
+        There is no growing backoff: each lost race is another commit that succeeded, and a commit with longer attempts
+        than others would never succeed beside them.
         """
         options = self._options
         limit, timeout = options.commit_max_retries, options.commit_timeout
         if limit is not None and attempt > limit:
             raise CommitConflictError(
-                f"gave up after {attempt} attempts to commit to {self._store.name}: other commits were faster each time "
-                "and commit.max-retries is set on the table. Nothing was committed; try again or raise the option"
+                f"gave up after {attempt} attempts to commit to {self._store.name}: other commits were faster each "
+                "time and commit.max-retries is set on the table. Nothing was committed; try again or raise the option"
             )
         if timeout is not None and time.monotonic() - self._started > timeout:
             raise CommitConflictError(
-                f"gave up committing to {self._store.name} after {timeout:g} s (commit.timeout): other commits were faster "
-                "each time. Nothing was committed; try again or raise the option"
+                f"gave up committing to {self._store.name} after {timeout:g} s (commit.timeout): other commits were "
+                "faster each time. Nothing was committed; try again or raise the option"
             )
         longest = min(options.commit_min_retry_wait * 2 ** min(attempt, 20), options.commit_max_retry_wait)
         longest = min(longest, max(options.commit_min_retry_wait, took))
@@ -428,7 +427,7 @@ class _Attempts:
 
 @dataclass(frozen=True, slots=True)
 class _Delta:
-    """The delta of a change as it is on disk."""
+    """The delta files of a change."""
 
     change: Change
     name: str
@@ -438,12 +437,12 @@ class _Delta:
 
 
 class _NothingToMerge(Exception):  # noqa: N818 - no error
-    """A commit that is only about manifests found none to merge."""
+    """A commit that only merges manifests found none to merge."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """A merge of manifests that an attempt made, and the files that it wrote."""
+    """The merge of manifests of an attempt, and the files that it wrote."""
 
     merged: manifest_merge.Merged
     paths: tuple[str, ...]
@@ -463,9 +462,9 @@ def _record_count(entries: pa.Table) -> int:
 
 
 def _same_total_buckets(metas: list[ManifestMeta], delta: pa.Table) -> bool:
-    """Returns whether the lists alone show that nobody changed the number of buckets."""
+    """Returns whether the manifest lists show that the number of buckets did not change."""
     totals = pc.unique(delta["total_buckets"]).to_pylist()
-    if totals == [-1]:  # no fixed buckets: nothing to disagree about
+    if totals == [-1]:  # no fixed buckets
         return True
     return len(totals) == 1 and all(meta.total_buckets == totals[0] for meta in metas)
 

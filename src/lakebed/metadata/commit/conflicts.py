@@ -11,9 +11,10 @@ Rows: this commit. Columns: the commit that became visible first.
 | ANALYZE   | rebase | rebase    | rebase  | rebase  |
 
 * ``rebase``: it is committed unchanged, on top of the other one.
-* ``check``: it is committed if every file that it deletes is still live, with the deletion vector that the file had when
-  this commit was planned, and if no level gets overlapping files. Otherwise it raises :class:`CommitConflictError`. A
-  COMPACT that drops deletes of keys also fails if an APPEND added rows to the same bucket that these deletes may hide.
+* ``check``: it is committed if every file that it deletes is still live, with the deletion vector that the file had
+  when this commit was planned, and if no level gets overlapping files. Otherwise it raises
+  :class:`CommitConflictError`. A COMPACT that drops deletes of keys also fails if an APPEND added rows to the same
+  bucket that these deletes may hide.
 * ``replan``: its deletes are computed again from the new latest snapshot, so it also replaces what the other one added.
 
 REWRITE is an append that also deletes files (kind OVERWRITE on disk).
@@ -32,6 +33,7 @@ import pyarrow.compute as pc
 
 from lakebed.errors import CommitConflictError, CorruptError
 from lakebed.format.binary_row import decode_rows
+from lakebed.format.human_text import count_text
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.manifest.manifest import ADD, DELETE, fold
 from lakebed.format.types.data_types import DataType
@@ -39,16 +41,16 @@ from lakebed.metadata.plan.key_ranks import ranks_of
 
 
 def check_delta(delta: pa.Table) -> None:
-    """A commit may not add a file twice, nor add and delete the same file."""
+    """Raises if a commit adds a file twice, or adds and deletes the same file."""
     names = delta["file_name"]
     if pc.count_distinct(names).as_py() == len(names):
         return
     if len(_folded(delta)) != len(delta):
-        raise CommitConflictError("this commit adds and deletes the same file; commit the two in turn")
+        raise CommitConflictError("this commit adds and deletes the same file; make two commits")
 
 
 def check_total_buckets(live: pa.Table, delta: pa.Table) -> None:
-    """Within a partition the number of buckets changes only by overwriting the partition."""
+    """Raises if files of one partition would have different numbers of buckets."""
     added = delta.filter(pc.equal(delta["kind"], ADD))
     totals = pa.concat_tables([table.select(["partition", "total_buckets"]) for table in (live, added)])
     ranges = totals.group_by("partition").aggregate([("total_buckets", "min"), ("total_buckets", "max")])
@@ -62,20 +64,20 @@ def check_total_buckets(live: pa.Table, delta: pa.Table) -> None:
 
 
 def check_deletes(live: pa.Table, delta: pa.Table) -> None:
-    """Every file that a commit deletes must still be live."""
+    """Raises if a file that the commit deletes is no longer live."""
     left = _folded(pa.concat_tables([live, delta]))
     unmatched = left.filter(pc.equal(left["kind"], DELETE))
     if len(unmatched):
         raise CommitConflictError(
-            f"{len(unmatched)} file(s) that this commit replaces are gone, {unmatched['file_name'][0]} among them: "
-            "another commit rewrote or deleted them meanwhile. Nothing was committed; read the table again and retry"
+            f"another commit rewrote or deleted {count_text(len(unmatched), 'file')} that this commit replaces, such "
+            f"as {unmatched['file_name'][0]}. Nothing was committed; read the table again and retry"
         )
 
 
 def check_vectors(live: Sequence[IndexEntry], changes: Sequence[IndexEntry], delta: pa.Table) -> None:
-    """A file that goes may only have the deletion vector that this commit knows of, and so removes with it.
+    """Raises if a deleted file has a deletion vector that this commit does not remove with it.
 
-    Else rows that another commit deleted meanwhile would live on in the file that takes its place.
+    Rows that another commit deleted meanwhile would be live again in the file that replaces it.
     """
     removed = {change.file_name for change in changes if change.kind == DELETE}
     files = delta.select(["kind", "partition", "file_name"])
@@ -94,7 +96,7 @@ def check_vectors(live: Sequence[IndexEntry], changes: Sequence[IndexEntry], del
 
 
 def check_levels(live: pa.Table, delta: pa.Table, key_types: Sequence[DataType]) -> None:
-    """After the commit, the files of one level above 0 of a bucket must not overlap in key."""
+    """Raises if files of one level above 0 of a bucket would have overlapping keys."""
     after = _folded(pa.concat_tables([live, delta]))
     sorted_levels = after.filter(pc.and_(pc.equal(after["kind"], ADD), pc.greater(after["level"], 0)))
     if len(sorted_levels) < 2 or not key_types:
@@ -109,16 +111,16 @@ def check_levels(live: pa.Table, delta: pa.Table, key_types: Sequence[DataType])
         if len(clash):
             names = files["file_name"].take(order[clash[0] : clash[0] + 2]).to_pylist()
             raise CommitConflictError(
-                f"files {names[0]} and {names[1]} of one level would overlap in key: another compaction wrote that level "
-                "meanwhile. Nothing was committed; compact again"
+                f"files {names[0]} and {names[1]} of one level would have overlapping keys: another compaction wrote "
+                "that level meanwhile. Nothing was committed; compact again"
             )
 
 
 def check_dropped_deletes(live: pa.Table, delta: pa.Table) -> None:
-    """A compaction that drops deletes must have seen every row that these are for.
+    """Raises if a compaction drops deletes that apply to rows of a later commit.
 
-    A writer that began earlier may commit rows with lower sequence numbers after the compaction was planned. The deletes hide
-    them; without the deletes they would come back.
+    A writer that began earlier may commit rows with lower sequence numbers after the compaction was planned. The
+    deletes apply to them; without the deletes these rows would be live.
     """
     where = ["partition", "bucket"]
     gone = delta.filter(pc.equal(delta["kind"], DELETE))
@@ -137,13 +139,16 @@ def check_dropped_deletes(live: pa.Table, delta: pa.Table) -> None:
     hidden = hidden.filter(pc.less_equal(hidden["min_sequence_number"], hidden["last"]))
     if len(hidden):
         raise CommitConflictError(
-            f"this compaction drops deletes that may be for rows of {hidden['file_name'][0]}, which another commit brought "
-            "meanwhile. Nothing was committed; compact again"
+            f"this compaction drops deletes that may apply to rows of {hidden['file_name'][0]}, which another commit "
+            "added meanwhile. Nothing was committed; compact again"
         )
 
 
 def _folded(entries: pa.Table) -> pa.Table:
-    """Folded, where a file that comes twice is this commit's fault and not damage: what was live was folded before."""
+    """Returns folded entries.
+
+    A file that is added twice is a conflict here, because the live files are folded already.
+    """
     try:
         return fold(entries, partial=True, where="this commit")
     except CorruptError as error:
@@ -151,7 +156,7 @@ def _folded(entries: pa.Table) -> pa.Table:
 
 
 def check_replaced_vectors(live: Sequence[IndexEntry], changes: Sequence[IndexEntry]) -> None:
-    """Deletion vectors of a bucket are written whole: a commit may only replace those that it read, and so removes."""
+    """Raises if the deletion vectors of a bucket are not the ones that this commit read and replaces."""
     removed = {change.file_name for change in changes if change.kind == DELETE}
     written = {(c.partition, c.bucket) for c in changes if c.kind == ADD and c.index_type == DELETION_VECTORS}
     for entry in live:
@@ -164,7 +169,7 @@ def check_replaced_vectors(live: Sequence[IndexEntry], changes: Sequence[IndexEn
 
 
 def check_marked_files(live: pa.Table, delta: pa.Table, change: Sequence[IndexEntry]) -> None:
-    """A deletion vector is for a file of the table: a rewritten file's rows would come back."""
+    """Raises if a new deletion vector is for a file that is no longer live."""
     files = set(live["file_name"].to_pylist()) | set(
         delta.filter(pc.equal(delta["kind"], ADD))["file_name"].to_pylist()
     )
@@ -172,7 +177,7 @@ def check_marked_files(live: pa.Table, delta: pa.Table, change: Sequence[IndexEn
         for vector in entry.vectors or () if entry.kind == ADD else ():
             if vector.file_name not in files:
                 raise CommitConflictError(
-                    f"file {vector.file_name}, of which rows were deleted, is gone: another commit rewrote it meanwhile. "
+                    f"another commit rewrote file {vector.file_name}, of which this commit deletes rows. "
                     "Nothing was committed; try again"
                 )
 

@@ -1,13 +1,14 @@
-"""When and how manifests are merged, so that a table's list of them stays short while a commit costs what it changes.
+"""When and how manifests are merged, so that manifest lists stay short and a commit costs what it changes.
 
-Manifests are merged in tiers: a commit merges the newest ones once there are enough of about the same size, so every entry
-is rewritten once per tier and not at every merge. Neighbours only: a DELETE must stay behind its ADD. Within a merge each
-DELETE cancels its ADD; one whose ADD lies in an older manifest is kept. What is merged is sorted by partition and bucket.
+Manifests are merged in tiers. A commit merges the newest manifests once there are enough of about the same size, so
+every entry is rewritten once per tier and not at every merge. Only adjacent manifests are merged, because a DELETE must
+stay after its ADD. Within a merge each DELETE cancels its ADD; a DELETE whose ADD is in an older manifest is kept.
+Merged entries are sorted by partition and bucket.
 
-A full merge folds everything and leaves no DELETE. Manifests without deletes that are of good size, and whose partitions
-no deleted file can be of, stay as they are. It never happens inside of an ordinary commit.
+A full merge folds all manifests and leaves no DELETE. Manifests without deletes that are large enough, and whose
+partitions have no deleted files, are not rewritten. An ordinary commit never makes a full merge.
 
-All decisions come from the lists on disk, none from the memory of a process.
+All decisions depend on the manifest lists only, not on the state of the process.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
 _SMALLEST_TIER: Final = 16 * 1024
-"""Manifests up to this size count as of one size."""
+"""Manifests up to this size are all in the first tier."""
 _NEXT_TIER: Final = 4
-"""How many times larger the next tier's manifests may be than what is merged into it."""
+"""The largest ratio between the size of a manifest and the size of what is merged into its tier."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergePolicy:
-    """When a commit merges manifests; ``work`` bounds the bytes that one commit rewrites."""
+    """When a commit merges manifests; ``work`` limits the bytes that one commit rewrites."""
 
     target_size: int
     count: int
@@ -57,7 +58,7 @@ class MergePolicy:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The result of a merge: what became of the metas, and what that took."""
+    """The result of a merge: the new metas, which manifests were rewritten, and how many entries cancelled out."""
 
     metas: list[ManifestMeta]
     rewritten: tuple[ManifestMeta, ...] = ()
@@ -108,7 +109,7 @@ def merge_tail(
 
 
 def merge_all(store: TableStore, writer: ManifestWriter, metas: list[ManifestMeta], policy: MergePolicy) -> Merged:
-    """Returns the metas with everything folded that a delete can touch, and small manifests joined."""
+    """Returns the metas after a full merge: manifests that a delete may apply to are folded, small ones are joined."""
     deletes = _deleted_partitions(store, metas)
     touched = [False] * len(metas) if deletes is None else may_hold(metas, deletes, store.schema()).tolist()
     rewrite = [
@@ -136,7 +137,7 @@ def _deleted_partitions(store: TableStore, metas: Sequence[ManifestMeta]) -> pa.
 
 
 def by_place(entries: pa.Table) -> pa.Table:
-    """Entries by partition and bucket, in the order they had within one, so that a filter opens few manifests."""
+    """Returns entries sorted by partition and bucket (stable), so that a filtered read opens few manifests."""
     if len(entries) < 2:
         return entries
     partition = entries["partition"].combine_chunks().dictionary_encode()
@@ -147,7 +148,7 @@ def by_place(entries: pa.Table) -> pa.Table:
 
 
 def replaced(metas: list[ManifestMeta], before: Merged) -> list[ManifestMeta] | None:
-    """Returns the metas with the same replacement made as in an earlier attempt; ``None`` where what it merged is not there."""
+    """Returns the metas with the merge of an earlier attempt applied; ``None`` if its input is no longer listed."""
     if not before.changed:
         return metas
     gone = [meta.file_name for meta in before.rewritten]

@@ -1,11 +1,11 @@
-"""Compactions as processes: what each COMPACT snapshot read and wrote, when it began and how long it took.
+"""The compactions of a branch: what each COMPACT snapshot read and wrote, when it began and how long it took.
 
-Our commits note that in the snapshot's properties (:func:`compaction_facts`, :func:`begin`), so a page of compactions opens nothing
-but its snapshots. For snapshots of other writers, and only for those on the page, it is read from the delta manifests.
+Commits of Lakebed record this in the properties of the snapshot (:func:`compaction_facts`, :func:`begin`), so a page of
+compactions opens only its snapshots. For snapshots of other writers the delta manifests are read.
 
-A compaction is FULL if nothing that it could have merged is left beside its output: in a primary-key table all its output is
-on the highest level, an append table consists of its output alone. One that changes no data files, only how they are listed,
-is of kind MANIFESTS; any other is MINOR. A file that only changes its level counts as read and written.
+A compaction is FULL if it left nothing to merge: in a primary-key table all its output is on the highest level, an
+append table has no other files. A compaction that only merges manifests is of kind MANIFESTS; all others are MINOR. A
+file that only changes its level counts as input and output.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Compaction(Printed):
         output_rows: Their rows.
         partitions: How many partitions it touched.
         buckets: How many buckets it touched.
-        from_facts: Whether the snapshot's properties tell all this; else its delta manifests were read.
+        from_facts: Whether all this comes from the properties of the snapshot; otherwise its delta manifests were read.
     """
 
     snapshot: Snapshot
@@ -87,7 +87,7 @@ class Compaction(Printed):
 
     @property
     def duration_millis(self) -> int:
-        """How long it took; never negative, whatever the clocks said."""
+        """How long it took; never negative, even if clocks differ."""
         return self.finished_millis - self.started_millis
 
     def __str__(self) -> str:
@@ -143,12 +143,12 @@ class CompactionPage(Printed):
 
 
 def begin() -> dict[str, str]:
-    """Returns what a compaction that begins now gives its commit as properties."""
+    """Returns the properties for the commit of a compaction that begins now."""
     return facts.encode_facts({facts.STARTED_MILLIS: now_millis()})
 
 
 def compaction_facts(entries: pa.Table, schema: TableSchema, *, live_files: int) -> dict[str, Any]:
-    """Returns what a commit notes of a compaction with these entries, after which there are so many live files."""
+    """Returns the facts that a commit records about a compaction with these entries."""
     added = entries.filter(pc.equal(entries["kind"], ADD))
     rows_added, rows = (int(pc.sum(table["row_count"]).as_py() or 0) for table in (added, entries))
     touched = entries.select(["partition", "bucket"]).group_by(["partition", "bucket"]).aggregate([])
@@ -179,7 +179,7 @@ def _highest_level(schema: TableSchema) -> int:
 
 
 def find_compactions(store: TableStore, **asked: Any) -> CompactionPage:
-    """Returns one page of a branch's compactions; asked for like :func:`lakebed.metadata.history.pages.find_page`, but without a kind."""
+    """Returns one page of the compactions of a branch; takes the arguments of ``find_page`` except ``kind``."""
     page = find_page(store, kind=CommitKind.COMPACT, **asked)
     described = (_described(store, snapshot) for snapshot in page)
     found = tuple(compaction for compaction in described if compaction is not None)
@@ -191,7 +191,7 @@ def _left(page: HistoryPage, shown: int) -> int | None:
 
 
 def _described(store: TableStore, snapshot: Snapshot) -> Compaction | None:
-    """Returns the compaction that made a snapshot; ``None`` if the snapshot expired since the page was made."""
+    """Returns the compaction of a snapshot; ``None`` if the snapshot expired meanwhile."""
     known = _from_facts(snapshot)
     if known is not None:
         return known
@@ -216,7 +216,7 @@ def _from_facts(snapshot: Snapshot) -> Compaction | None:
 def _started(properties: Mapping[str, str], snapshot: Snapshot) -> int | None:
     started, took = (facts.read_count(properties, key) for key in (facts.STARTED_MILLIS, facts.COMMIT_MILLIS))
     if started is None and took is not None and properties.get(facts.COMPACTION) == CompactionKind.MANIFESTS:
-        return snapshot.time_millis - took  # it is nothing but a commit
+        return snapshot.time_millis - took  # the compaction consists of the commit
     return started
 
 
@@ -241,10 +241,10 @@ def _from_manifests(store: TableStore, snapshot: Snapshot) -> Compaction:
 
 
 def _first_written(added: pa.Table, deleted: pa.Table, snapshot: Snapshot) -> int:
-    """When the first file was written that the compaction did not find; nothing else tells when it began.
+    """Returns when the first new file of the compaction was written, the best known time of its beginning.
 
-    Files tell the time on the clock of their writer, whose zone nobody knows. Zones differ by quarters of an hour, and a
-    commit follows its last file closely, so the quarters between the two are the zone.
+    Files have the local time of their writer, whose time zone is unknown. Zones differ by quarters of an hour, and a
+    commit soon follows its last file, so the difference in quarters of an hour between the two is the zone.
     """
     fresh = added.filter(pc.invert(pc.is_in(added["file_name"], value_set=deleted["file_name"].combine_chunks())))
     bounds = pc.min_max(fresh["creation_time"].cast(pa.int64())).as_py()

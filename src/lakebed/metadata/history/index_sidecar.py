@@ -1,18 +1,20 @@
-"""The history index: what one line can say of each snapshot of a branch, so that pages of history need not open them all.
+"""The history index on disk and in memory: pages of history read it instead of every snapshot.
 
-It lies in ``.lakebed/history-<n>`` of the table's root, or of the branch's folder, so it goes where the branch goes. Nothing
-refers to it and nothing needs it: Paimon and orphan removal do not look into that folder, verify reports only an empty file
-there, and whoever deletes it makes the next filtered page of history read the snapshots once more.
+The index is ``.lakebed/history-<n>`` in the folder of the branch, so it is renamed and deleted with the branch;
+``format/history_index`` has its content. It is a cache that can be deleted at any time: Paimon and the removal of
+orphan files ignore the folder, and the next filtered page reads the snapshots again.
 
-* A commit adds its line after its snapshot is visible (:func:`note`); if that fails, or the process dies before, a line is
-  missing, and whoever needs it reads the snapshot and adds it. The same holds for snapshots that others committed.
-* Lines are never believed where a snapshot says otherwise: each chain of lines (mostly there is one) is checked against the
-  snapshot of its last line, and if that is another one, a bisection finds where they part. Those after it are read again.
-* What exists is asked of the snapshots' folder. Up to :data:`LISTED` snapshots it is listed whenever it changed. Longer
-  histories are taken to be without holes between the first and the last id, which is what expiry and rollback leave; a
-  snapshot that is missed between them, when a page wants to show it, has the folder listed, and is left out from then on.
+* A commit appends its line after its snapshot is visible (:func:`note`). If that fails, or the process dies before, the
+  line is missing. The next reader that needs it reads the snapshot and appends the line. Snapshots of other writers are
+  added in the same way.
+* A line is only used if its snapshot is unchanged. Each chain of lines (usually there is one) is compared with the
+  snapshot of its last line. If that differs, a binary search finds the first difference, and the snapshots after it are
+  read again.
+* The folder of snapshots says which snapshots exist. Up to :data:`LISTED` snapshots it is listed whenever it changed.
+  Longer histories are assumed to have no gaps between the first and the last id, because expiry and rollback leave
+  none. If a page does not find a snapshot, the folder is listed, and the id is skipped from then on.
 
-One process keeps one :class:`HistoryIndex` for each branch that was asked for, and reads again only segments that changed.
+A process keeps one :class:`HistoryIndex` for each branch, and reads a segment again only if it changed.
 """
 
 from __future__ import annotations
@@ -56,14 +58,14 @@ _THREADS: Final = 8
 
 
 def note(store: TableStore, snapshot: Snapshot, previous: Snapshot | None) -> None:
-    """Add the line of a snapshot that was just committed on another; what goes wrong here is no matter of the commit."""
+    """Appends the line of a new snapshot. It never raises, because the commit is already made."""
     with contextlib.suppress(Exception):
         line = encode_line(snapshot, UNKNOWN if previous is None else check_of(previous))
         store.storage.append(store.paths.history_segment(segment_of(snapshot.id)), line)
 
 
 def index_of(store: TableStore) -> HistoryIndex:
-    """Returns what this process knows of a branch."""
+    """Returns the index of a branch in the memory of this process."""
     with _lock:
         found = _indexes.setdefault(store.paths.snapshots, HistoryIndex())
         _indexes.move_to_end(store.paths.snapshots)
@@ -73,14 +75,14 @@ def index_of(store: TableStore) -> HistoryIndex:
 
 
 def forget_indexes() -> None:
-    """Let this process forget what it knows; the next page begins with what is on disk."""
+    """Drops all indexes from memory; the next page reads them from disk."""
     with _lock:
         _indexes.clear()
 
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """A segment as it was read: its size and time tell whether it changed since."""
+    """A segment that was read, with the size and time of its file to notice changes."""
 
     size: int
     modified_millis: int
@@ -89,9 +91,10 @@ class _Segment:
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """The ids in the snapshots' folder while it had some stamp.
+    """The ids in the folder of snapshots, for one version token of the folder.
 
-    Stamps have a grain: a listing made right after a change may share its stamp with the next change, and counts only once.
+    Tokens have a limited resolution: a listing right after a change may have the same token as the next change, so it
+    is used only once.
     """
 
     stamp: str
@@ -105,7 +108,7 @@ class _Listing:
 
 
 class HistoryIndex:
-    """The rows of one branch's index in memory. Callers hold ``lock`` while they use it."""
+    """The index of one branch in memory. Callers hold ``lock`` while they use it."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -132,7 +135,7 @@ class HistoryIndex:
         return self._without_holes(store, *bounds)
 
     def missed(self, ids: Iterable[int]) -> None:
-        """These snapshots should have been there, and were not."""
+        """Records that these snapshots do not exist, although they should."""
         self._missed.update(ids)
         if self._missed:
             self._listing = None
@@ -147,7 +150,7 @@ class HistoryIndex:
         return ids
 
     def _without_holes(self, store: TableStore, first: int, last: int) -> I64:
-        """Returns all ids between two, without those that are known to be missing; others are looked for when one was missed."""
+        """Returns all ids between two, without those that are known to be missing."""
 
         def is_hole(number: int) -> bool:
             return first <= number <= last and not store.storage.exists(store.paths.snapshot(number))
@@ -162,7 +165,7 @@ class HistoryIndex:
     # ------------------------------------------------------------------------------------------------- what is known
 
     def rows(self, store: TableStore, ids: I64) -> pa.Table:
-        """Returns the rows of these snapshots as far as they are known, by id; nothing is checked."""
+        """Returns the known rows of these snapshots, by id, without checking them."""
         if not len(ids):
             return NO_ROWS
         self._load(store, segment_of(int(ids[0])), segment_of(int(ids[-1])))
@@ -176,7 +179,7 @@ class HistoryIndex:
         return self._joined.filter(pa.array(np.isin(known, ids)))
 
     def can_write(self, store: TableStore, snapshot_id: int) -> bool:
-        """Returns whether what is learnt can be written down, which is found out by trying."""
+        """Returns whether the index can be written, by trying."""
         try:
             store.storage.append(store.paths.history_segment(segment_of(snapshot_id)), b"\n")
         except LakebedError:
@@ -184,7 +187,7 @@ class HistoryIndex:
         return True
 
     def add(self, store: TableStore, rows: pa.Table) -> None:
-        """Write down what is now known; if that is not possible, it is kept in memory."""
+        """Appends rows to the index; if that is not possible, they are kept in memory."""
         numbers = rows["id"].to_numpy() // SEGMENT
         try:
             for number in np.unique(numbers).tolist():
@@ -195,7 +198,7 @@ class HistoryIndex:
             self._joined = None
 
     def discard(self, store: TableStore) -> None:
-        """The index is wrong in a way that no rollback explains: begin anew."""
+        """Deletes the index because it is wrong and no rollback explains it."""
         for number in _segment_files(store):
             with contextlib.suppress(LakebedError):
                 store.storage.delete(store.paths.history_segment(number))
@@ -227,18 +230,18 @@ _indexes: Final[OrderedDict[str, HistoryIndex]] = OrderedDict()
 def _segment_files(store: TableStore) -> dict[int, FileInfo]:
     try:
         infos: Iterable[FileInfo] = store.storage.list(store.paths.history_index)
-    except StorageError:  # a folder that we may not look into is as good as none
+    except StorageError:  # a folder without permission counts as missing
         infos = ()
     return {number: info for info in infos if (number := id_of(info.name, HISTORY_PREFIX)) is not None}
 
 
 def _is_same(segment: _Segment | None, info: FileInfo) -> bool:
-    """Segments grow whenever they change, but for a clean-up, which happens now and then."""
+    """Returns the size and time of a segment; every change makes it longer, except a rewrite."""
     return segment is not None and (segment.size, segment.modified_millis) == (info.size, info.modified_millis)
 
 
 def _read_segment(store: TableStore, number: int, info: FileInfo) -> _Segment:
-    """Returns a segment; one that cannot be understood goes, one that consists of old lines mostly is written anew."""
+    """Returns a segment. A damaged one is deleted, and one with mostly outdated lines is rewritten."""
     path = store.paths.history_segment(number)
     try:
         rows, lines = decode_rows(store.storage.read(path), where=path)
@@ -250,13 +253,13 @@ def _read_segment(store: TableStore, number: int, info: FileInfo) -> _Segment:
         rows, lines = NO_ROWS, 0
     rows = rows.filter(pa.array(rows["id"].to_numpy() // SEGMENT == number))
     if lines > 2 * len(rows) + 64:
-        with contextlib.suppress(LakebedError):  # a line that somebody adds meanwhile is lost, and made again
+        with contextlib.suppress(LakebedError):  # a line that is appended meanwhile is lost, and added again later
             store.storage.replace(path, encode_rows(rows))
     return _Segment(info.size, info.modified_millis, rows)
 
 
 def _bounds(store: TableStore) -> tuple[int, int] | None:
-    """Returns the first and the last id, by a few looks at names instead of a list of all."""
+    """Returns the first and the last id by a few lookups, without a listing."""
     exists, path = store.storage.exists, store.paths.snapshot
     last = store.snapshots.latest_id()
     if last is None:

@@ -1,17 +1,15 @@
-"""Pages of a branch's history, newest first: which snapshots, how many there are in all, where the next page begins.
+"""Pages of the history of a branch, newest first: the snapshots, their total number, and the cursor of the next page.
 
-What it promises:
-
-* Every snapshot on a page was read from its own file for that page, and satisfies what was asked for.
-* By offset and by cursor the rows are the same. A cursor names the last snapshot of its page: going on from it repeats and
-  skips nothing, whatever others commit meanwhile (ids above it) or expire (ids that are gone).
-* Without a filter a page opens the snapshots that it shows. With one, it also needs to know the others: the history index
-  (:mod:`lakebed.metadata.history.index_sidecar`) tells, its last snapshot is opened to see that the index is of this history, and
-  snapshots that the index lacks are opened once and added to it.
-* Where the index cannot be written, windows of snapshots are opened from the newest on (or from the cursor), each twice as
-  large as the one before, until the page is full. The total is then not known (``None``), unless all were seen, and the page
-  after the last may be found to be empty. This process remembers what it saw.
-* A total is exact at the moment of the page.
+* Every snapshot on a page was read from its file for this page, and matches the filters.
+* Pages by offset and by cursor have the same rows. A cursor contains the last id of its page. The next page repeats and
+  skips nothing if others commit (their ids are higher) or expire (their ids no longer exist) meanwhile.
+* Without a filter a page opens the snapshots that it shows. With a filter it uses the history index
+  (:mod:`lakebed.metadata.history.index_sidecar`). It opens the last snapshot of the index to check that the index is up
+  to date, and opens snapshots that the index lacks once to add them.
+* If the index cannot be written, windows of snapshots are opened from the newest (or from the cursor) on, each twice as
+  large as the one before, until the page is full. The total is then ``None`` unless all snapshots were read, and the
+  last page may be empty. The process remembers what it read.
+* A total is exact at the time of the page.
 """
 
 from __future__ import annotations
@@ -65,13 +63,11 @@ class Source(StrEnum):
 class HistoryPage(Printed):
     """One page of the snapshots of a branch, newest first. Iterate over it to get the snapshots.
 
-    Attributes:
-        snapshots: The snapshots on this page.
-        next_cursor: Pass it as ``cursor=`` to get the next page; ``None`` if this is the last one.
-        total: The number of matching snapshots on all pages; ``None`` if counting them takes reading more files.
-        scanned: The number of snapshot files that were opened.
-        source: How the page was found: by the names of the snapshot files (``listing``), by the index (``index``), or by
-            opening snapshots that the index does not know (``scan``).
+    Attributes: snapshots: The snapshots on this page. next_cursor: Pass it as ``cursor=`` to get the next page;
+        ``None`` if this is the last one. total: The number of matching snapshots on all pages; ``None`` if counting
+        them takes reading more files. scanned: The number of snapshot files that were opened. source: How the page was
+        found: by the names of the snapshot files (``listing``), by the index (``index``), or by opening snapshots that
+        the index does not know (``scan``).
     """
 
     snapshots: tuple[Snapshot, ...]
@@ -97,7 +93,7 @@ class HistoryPage(Printed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which snapshots are asked for, and which part of them."""
+    """The filters of a page, and which part of the matching snapshots it shows."""
 
     kind: CommitKind | None
     user: str | None
@@ -113,7 +109,7 @@ class Wanted:
         return self.kind is None and self.user is None and self.from_time is None and self.to_time is None
 
     def mask(self, rows: pa.Table) -> Mask:
-        """Returns which rows of the index are asked for."""
+        """Returns which rows of the index match."""
         times = rows["time_millis"].to_numpy()
         mask = np.ones(len(rows), np.bool_)
         if self.from_time is not None:
@@ -149,7 +145,7 @@ def find_page(
     from_time: Time | None = None,
     to_time: Time | None = None,
 ) -> HistoryPage:
-    """Returns one page of a branch's history, filtered by kind of commit, commit user and commit time (both ends included)."""
+    """Returns one page of the history of a branch, filtered by kind, user and time (both ends included)."""
     asked = _kind(kind)
     if user is not None and not isinstance(user, str):
         raise OptionError(f"user must be the text of a commit user, not {user!r}")
@@ -171,12 +167,12 @@ def find_page(
 
 
 def _fingerprint(*asked: object) -> str:
-    """Returns a text that a cursor carries, so that it is refused for a page with other filters."""
+    """Returns a text for cursors, so that a cursor with other filters is refused."""
     return f"{zlib.crc32(repr(asked).encode(errors='replace')):08x}"
 
 
 def _since_zero(given: Time | None, what: str) -> int | None:
-    """Returns a number for a time that stays the same from page to page, also for ``3 d`` ago."""
+    """Returns a number for a time that is the same for all pages, also for ``3 d`` ago."""
     return None if given is None else parse_time(given, what, now=0)
 
 
@@ -200,14 +196,16 @@ def _before(cursor: str | None, offset: int, fingerprint: str) -> int | None:
     if cursor is None:
         return None
     if offset:
-        raise OptionError("a page is asked for by cursor or by offset; leave out one of them")
+        raise OptionError("give either a cursor or an offset, not both")
     found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
     if found is None:
         raise OptionError(
             f"{cursor!r} is not a cursor; take next_cursor of the page before, or none for the first page"
         )
     if found[2] != fingerprint:
-        raise OptionError("the cursor belongs to a page of another branch or with other filters; begin without one")
+        raise OptionError(
+            "the cursor belongs to a page of another branch or with other filters; start without a cursor"
+        )
     return int(found[1])
 
 
@@ -216,7 +214,7 @@ def _before(cursor: str | None, offset: int, fingerprint: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The snapshots that a page is to show, with what the index knows of each (if it was asked), and what lies behind."""
+    """The snapshots that a page shows, their rows in the index if it was used, and what comes after the page."""
 
     ids: I64
     checks: I64 | None
@@ -227,7 +225,7 @@ class _Chosen:
 
 @dataclass
 class _Search:
-    """One page on its way."""
+    """The search for one page."""
 
     store: TableStore
     index: HistoryIndex
@@ -236,7 +234,7 @@ class _Search:
     _read: dict[int, Snapshot] = field(default_factory=dict)
 
     def page(self) -> HistoryPage:
-        """Choose snapshots and read them; where the files say something else, choose again."""
+        """Chooses snapshots and reads them; chooses again if the files differ from the index."""
         for attempt in range(_TRIES):
             with self.index.lock:
                 chosen = self._choose()
@@ -246,7 +244,7 @@ class _Search:
             self._read.clear()
             with self.index.lock:
                 self.index.missed(gone)
-                if wrong and attempt:  # not just a rollback meanwhile
+                if wrong and attempt:  # it was not only a rollback meanwhile
                     self.index.discard(self.store)
         more = chosen.has_more and len(chosen.ids) > 0
         return HistoryPage(
@@ -258,7 +256,7 @@ class _Search:
         )
 
     def _opened(self, chosen: _Chosen) -> tuple[list[Snapshot], set[int], bool]:
-        """Returns the snapshots as their files have them; which are gone; whether one is not what the index says."""
+        """Returns the snapshots from their files, the missing ids, and whether one differs from the index."""
         ids: list[int] = chosen.ids.tolist()
         found = self._files(ids)
         there = [found[number] for number in ids if number in found]
@@ -267,7 +265,7 @@ class _Search:
         return right, set(ids).difference(found), len(right) < len(there)
 
     def _files(self, ids: Sequence[int]) -> dict[int, Snapshot]:
-        """Snapshots by id, as far as they are there; each is opened once."""
+        """Returns the existing snapshots by id; each is opened once."""
         fresh = [number for number in ids if number not in self._read]
         self.scanned += len(fresh)
         found = {one.id: one for one in self.store.snapshots.read_many(fresh)}
@@ -291,7 +289,7 @@ class _Search:
         return self._slice(matching, checks, total=total, left=left, source=source)
 
     def _slice(self, ids: I64, checks: I64 | None, *, total: int | None, left: I64, source: Source) -> _Chosen:
-        """Returns the page out of all matching ids, ascending; ``left`` are ids of which nothing is known."""
+        """Returns the page from all matching ids, ascending; nothing is known about the ids in ``left``."""
         wanted = self.wanted
         end = len(ids) if wanted.before is None else int(np.searchsorted(ids, wanted.before))
         stop = max(0, end - wanted.offset)
@@ -304,7 +302,7 @@ class _Search:
     # --------------------------------------------------------------------------------------------------- the index
 
     def _verified(self, rows: pa.Table) -> pa.Table:
-        """Returns the rows that are about the snapshots under their ids now; others were rolled back."""
+        """Returns the rows whose snapshots exist unchanged; others were rolled back."""
         ids, checks = rows["id"].to_numpy(), rows["check"].to_numpy()
 
         def holds(place: int) -> bool:
@@ -319,7 +317,7 @@ class _Search:
         return rows if right.all() else rows.filter(pa.array(right))
 
     def _filled(self, rows: pa.Table, missing: I64) -> tuple[pa.Table, I64]:
-        """Rows with those of snapshots that the index lacks; and the ids that were left alone, as the page is full."""
+        """Returns the rows with those that the index lacked, and the ids that a full page did not need to read."""
         if not len(missing):
             return rows, missing
         before, can_write = self.wanted.before, self.index.can_write(self.store, int(missing[-1]))
@@ -336,11 +334,11 @@ class _Search:
             self.index.add(self.store, tables[-1])
         tables.append(
             descending.rows_of([], is_last=True)
-        )  # what still waits is not kept, as it belongs to no chain yet
+        )  # the waiting row is not kept, because it is in no chain yet
         return last_by_id(pa.concat_tables(tables)), np.concatenate([order[place:], missing[len(first) :]])
 
     def _consistent(self, ids: Sequence[int]) -> list[Snapshot]:
-        """Snapshots that were there together, as nobody rolled back while they were read: the first is still the same."""
+        """Returns snapshots that existed at the same time: the first is unchanged, so there was no rollback."""
         path, stamp = self.store.paths.snapshot(ids[0]), self.store.storage.stamp
         for _ in range(_TRIES):
             seen = stamp(path)
@@ -352,7 +350,7 @@ class _Search:
         return sorted(found.values(), key=lambda snapshot: snapshot.id)
 
     def _is_full(self, tables: Sequence[pa.Table], left: I64) -> bool:
-        """Returns whether the page is known: there are enough matches above the first id of which nothing is known."""
+        """Returns whether the page is complete: there are enough matches above the first unknown id."""
         top = 2**63 - 1 if self.wanted.before is None else self.wanted.before
         matching = [rows["id"].to_numpy()[self.wanted.mask(rows)] for rows in tables]
         count = sum(int(np.count_nonzero((ids > left[0]) & (ids < top))) for ids in matching)
@@ -360,7 +358,7 @@ class _Search:
 
 
 def _first_wrong(start: int, end: int, holds: Callable[[int], bool]) -> int:
-    """Returns the first place from ``start`` to ``end`` that does not hold: all after it do not either, and ``end`` does not."""
+    """Returns the first place between ``start`` and ``end`` for which ``holds`` is false; it is false from there on."""
     right, wrong = start - 1, end
     while wrong - right > 1:
         middle = (right + wrong) // 2
@@ -370,16 +368,16 @@ def _first_wrong(start: int, end: int, holds: Callable[[int], bool]) -> int:
 
 @dataclass
 class _Descending:
-    """Makes rows of snapshots that come from the newest down, each with the check of the one before it.
+    """Makes rows of snapshots that are read from the newest down, each with the check of the snapshot before it.
 
-    The lowest snapshot of a call waits until the one before it is known: by the next call, or as a row that was there before.
+    The lowest snapshot of a call waits until the one before it is known, from the next call or from an existing row.
     """
 
     known: pa.Table
     _waiting: Snapshot | None = None
 
     def rows_of(self, snapshots: Sequence[Snapshot], *, is_last: bool) -> pa.Table:
-        """Rows of these snapshots, given ascending, and of the one that waited."""
+        """Returns rows of these snapshots, which ascend, and of the one that waited."""
         run = [*snapshots, *([] if self._waiting is None else [self._waiting])]
         self._waiting = None
         checks = {one.id: check_of(one) for one in run}

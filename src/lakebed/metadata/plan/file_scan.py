@@ -1,13 +1,13 @@
-"""Which files of a snapshot a query has to open.
+"""The files of a snapshot that a query has to open.
 
-Planning is a list of steps, each of which only ever takes files away that cannot hold a matching row:
+Planning is a list of steps. Each step only removes files that cannot contain a matching row:
 
 1. manifests whose partition range, bucket range or level range cannot match are not opened;
 2. entries of other partitions, buckets and levels are dropped;
 3. DELETE entries cancel their ADDs;
 4. files whose column statistics exclude every match are dropped.
 
-The result remembers what each step kept, for ``explain``.
+The result records what each step kept, for ``explain``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _STATS_COLUMNS: Final = ["schema_id", "row_count", "value_stats_cols", "value_mi
 
 
 class ScanMode(StrEnum):
-    """Which changes of a snapshot are looked at."""
+    """The part of a snapshot that a scan reads."""
 
     ALL = "all"
     DELTA = "delta"
@@ -55,7 +55,7 @@ class ScanMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PruneStep:
-    """What one step of planning looked at and kept."""
+    """How many files one step of planning examined and kept."""
 
     name: str
     total: int
@@ -67,10 +67,10 @@ class PruneStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanRequest:
-    """What a query asks of a snapshot. The predicate is bound to the columns of ``schema``.
+    """The query on a snapshot. The predicate is bound to the columns of ``schema``.
 
-    ``buckets_of`` gives, for a total number of buckets, those that can hold a match (``None``: any). ``places`` is the same
-    for dynamic buckets: it gives, for entries, whether their partition and bucket can.
+    ``buckets_of`` returns, for a total number of buckets, those that can contain a match (``None``: any). ``places``
+    does the same for dynamic buckets: it returns which entries are in a partition and bucket that can.
     """
 
     snapshot: Snapshot
@@ -84,7 +84,7 @@ class ScanRequest:
 
 @dataclass(frozen=True, slots=True)
 class ScanResult:
-    """The files to read, as entries, and how planning came to them."""
+    """The files to read, as entries, and the steps of planning."""
 
     entries: pa.Table
     steps: tuple[PruneStep, ...] = ()
@@ -99,12 +99,12 @@ class ScanResult:
 
 
 ReadManifests = Callable[[TableStore, ScanRequest, Sequence[ManifestMeta]], pa.Table]
-"""Gives the entries of manifests, in order; it may leave out what :func:`without_misses` leaves out."""
+"""Returns the entries of manifests, in order; it may drop what :func:`without_misses` drops."""
 
 
 @timed("plan")
 def scan(store: TableStore, request: ScanRequest, read: ReadManifests | None = None) -> ScanResult:
-    """Plan one read: the live files of the snapshot that can hold a matching row."""
+    """Plans one read: returns the live files of the snapshot that can contain a matching row."""
     steps: list[PruneStep] = []
     in_partition = partition_part(request.predicate, request.schema)
 
@@ -127,10 +127,10 @@ def scan(store: TableStore, request: ScanRequest, read: ReadManifests | None = N
 
 
 def without_misses(store: TableStore, request: ScanRequest, entries: pa.Table) -> pa.Table:
-    """Entries of some manifests without those that a scan of all of them would not keep.
+    """Returns entries of some manifests without those that a scan of all manifests would not keep.
 
-    Files that statistics rule out lose their ADD only: a DELETE that stays without it does no harm, the reverse would
-    bring a file back.
+    Of files that statistics exclude only the ADD is dropped. A DELETE without its ADD does no harm, but without the
+    DELETE a deleted file would be live again.
     """
     steps: list[PruneStep] = []
     in_partition = partition_part(request.predicate, request.schema)
@@ -226,7 +226,7 @@ def _manifest_mask(metas: Sequence[ManifestMeta], node: pred.Node | None, reques
 
 
 def may_hold(metas: Sequence[ManifestMeta], partitions: pa.Array, schema: TableSchema) -> Mask:
-    """Returns which manifests may hold an entry of one of these partitions (as encoded rows)."""
+    """Returns which manifests may contain an entry of one of these partitions (as encoded rows)."""
     fields = schema.partition_fields
     if not fields:
         return np.ones(len(metas), np.bool_)
@@ -286,7 +286,7 @@ def _level_mask(entries: pa.Table, request: ScanRequest) -> Mask | None:
 
 
 def stats_mask(store: TableStore, entries: pa.Table, node: pred.Node, schema: TableSchema) -> Mask:
-    """Returns which files may hold a row that satisfies the predicate, by their column statistics."""
+    """Returns which files may contain a row that satisfies the predicate, by their column statistics."""
     mask = np.ones(len(entries), np.bool_)
     for rows, view in stats_views(store, entries, schema, pred.columns(node)):
         mask[rows] = pred.may_match(node, view)
@@ -296,12 +296,12 @@ def stats_mask(store: TableStore, entries: pa.Table, node: pred.Node, schema: Ta
 def stats_views(
     store: TableStore, entries: pa.Table, schema: TableSchema, names: frozenset[str]
 ) -> list[tuple[npt.NDArray[np.int64], pred.StatsView]]:
-    """Returns the statistics of files, mapped to the columns of the query, for each group of files that share a layout."""
+    """Yields the statistics of files, mapped to the columns of the query, by groups of files with the same layout."""
     if not len(entries):
         return []
     entries = entries.select(_STATS_COLUMNS)
     ids = entries["schema_id"].combine_chunks().dictionary_encode()
-    cols = pc.binary_join(entries["value_stats_cols"], "\x00").combine_chunks()  # null and the empty list stay apart
+    cols = pc.binary_join(entries["value_stats_cols"], "\x00").combine_chunks()  # null differs from the empty list
     cols = cols.dictionary_encode(null_encoding="encode")
     layouts = ids.indices.to_numpy() * len(cols.dictionary) + cols.indices.to_numpy()
     views = []
@@ -347,7 +347,7 @@ def _stats_view(
 
 
 def keeps_order(old: DataType, new: DataType) -> bool:
-    """Returns whether values cast from ``old`` to ``new`` sort as before, so that old bounds bound the new values."""
+    """Returns whether values sort the same after a cast from ``old`` to ``new``, so that bounds stay valid."""
     if not isinstance(old, Atomic) or not isinstance(new, Atomic):
         return False
     if old.root == new.root and old.params == new.params:

@@ -1,8 +1,9 @@
-"""Which snapshots an incremental read is about: the changes after one point of a table's history, up to another.
+"""The snapshots of an incremental read: the changes after one point of the history of a table, up to another.
 
-A point is the id of a snapshot (0: before the first), a tag, or a moment. Where snapshots are gone their long-lived
-changelogs are read. Snapshots that are needed and gone are named in the error; nothing is left out in silence. The options and what they mean are Paimon's: two tags are compared as states
-(``diff``) unless told otherwise, else the changelog is read where the table writes one, else the files that commits added.
+A point is the id of a snapshot (0: before the first), a tag, or a time. Long-lived changelogs replace expired
+snapshots. If a needed snapshot expired without one, the error names it; no change is skipped silently. Options and
+their meaning are those of Paimon. Two tags are compared as states (``diff``) unless an option says otherwise. Otherwise
+the changelog is read if the table writes one, else the files that commits added.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ _TO_AUTO_TAG: Final = TableOptions.incremental_to_auto_tag.name
 INCREMENTAL_OPTIONS: Final = (_BETWEEN, _BETWEEN_TIMES, _TO_AUTO_TAG)
 
 _BEFORE_ALL: Final = FIRST_SNAPSHOT_ID - 1
-# How automatic tags are named, by period and formatter.
+# The names of automatic tags, by period and formatter.
 _DAILY: Final = {"with_dashes": "%Y-%m-%d"}
 _HOURLY: Final = {"with_dashes": "%Y-%m-%d %H", "without_dashes": "%Y%m%d %H"}
 
 
 class Mode(StrEnum):
-    """What an incremental read looks at."""
+    """What an incremental read returns: added rows, changelog rows, or the difference of two states."""
 
     AUTO = "auto"
     DELTA = "delta"
@@ -45,7 +46,7 @@ class Mode(StrEnum):
 class Interval:
     """The changes after snapshot ``after`` up to ``end`` (``None``: the table has no snapshot yet).
 
-    ``start`` is the state before, for ``diff`` only; ``None`` there means that nothing was there before.
+    ``start`` is the earlier state, only for ``diff``; ``None`` means that the table was empty.
     """
 
     after: int
@@ -58,7 +59,7 @@ class Interval:
         return self.end is None or self.after == self.end.id
 
     def snapshots(self, store: TableStore) -> list[Snapshot]:
-        """Returns every snapshot whose changes are asked for; long-lived changelogs stand in for those that expired."""
+        """Returns every snapshot of the interval; long-lived changelogs replace those that expired."""
         if self.end is None or self.is_empty:
             return []
         return changes_between(store, self.after + 1, self.end.id, self.mode)
@@ -72,7 +73,10 @@ class Interval:
 
 
 def changes_between(store: TableStore, first: int, last: int, mode: Mode) -> list[Snapshot]:
-    """Returns the snapshots or long-lived changelogs of these ids, both included, ascending; an error if one has no changes left."""
+    """Returns the snapshots or long-lived changelogs from ``first`` to ``last``.
+
+    Raises NotFoundError if one expired.
+    """
     ids = range(first, last + 1)
     found = {snapshot.id: snapshot for snapshot in store.snapshots.read_many(list(ids))}
     for number in [number for number in ids if number not in found]:
@@ -86,7 +90,7 @@ def changes_between(store: TableStore, first: int, last: int, mode: Mode) -> lis
 
 
 def _keeps_changes(store: TableStore, changelog: Snapshot, mode: Mode) -> bool:
-    """Returns whether what a mode reads was kept: files of the delta are, unless the table writes changelogs."""
+    """Returns whether the files that a mode reads exist; delta files do unless the table writes changelogs."""
     if mode is Mode.CHANGELOG or changelog.commit_kind is not CommitKind.APPEND:
         return True
     return store.storage.exists(store.paths.manifest(changelog.delta_manifest_list))
@@ -105,7 +109,7 @@ class _Time:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """One end of an interval; a tag brings its snapshot, which may have expired."""
+    """One end of an interval; a tag has a snapshot, which may have expired."""
 
     id: int
     snapshot: Snapshot | None = None
@@ -132,7 +136,7 @@ def _find(store: TableStore, since: Any, until: Any, asked: Mode) -> Interval:
 
 
 def interval_of_options(store: TableStore, options: TableOptions) -> Interval | None:
-    """Returns the interval that a table's options ask for, if they do."""
+    """Returns the interval that the options of a table ask for; ``None`` without such options."""
     given = [name for name in INCREMENTAL_OPTIONS if options.get(name)]
     if not given:
         return None
@@ -168,7 +172,7 @@ def _auto(store: TableStore) -> Mode:
 
 
 def changes_mode(schema: TableSchema) -> Mode:
-    """Returns where a table's changes are told: in its changelog if it has one. Without a primary key none is ever written."""
+    """Returns where the changes of a table are: in its changelog if it writes one, else in the files of its commits."""
     has_none = not schema.primary_keys or TableOptions(schema.options).changelog_producer == "none"
     return Mode.DELTA if has_none else Mode.CHANGELOG
 
@@ -210,7 +214,7 @@ def _at_time(store: TableStore, time: _Time) -> _Point:
     earliest = store.snapshots.earliest_id()
     if earliest is not None and earliest > FIRST_SNAPSHOT_ID:
         known = changelog_ids(store)
-        for number in reversed(known):  # commit times need not ascend, so the first hit from the end is the answer
+        for number in reversed(known):  # commit times need not increase, so the first hit from the end is the answer
             changelog = find_changelog(store, number)
             if changelog is not None and changelog.time_millis <= time.millis:
                 return _Point(number)
@@ -219,7 +223,7 @@ def _at_time(store: TableStore, time: _Time) -> _Point:
             return _Point(_BEFORE_ALL)
         gone = _span(range(FIRST_SNAPSHOT_ID, earliest))
         raise NotFoundError(
-            f"nobody knows what table {store.name} held at {time}: {gone} expired. Give a time from snapshot {earliest} on"
+            f"cannot read table {store.name} as of {time}: {gone} expired. Give a time from snapshot {earliest} on"
         )
     return _Point(_BEFORE_ALL)
 
@@ -237,9 +241,7 @@ def _between(store: TableStore, first: _Point, last: _Point, mode: Mode) -> Inte
         latest = store.snapshots.latest_id()
         if not first.is_tag and (latest is None or first.id > latest):
             raise _unknown(store, first.id, latest)
-        raise OptionError(
-            f"since is snapshot {first.id}, which comes after until, snapshot {last.id}; change them over"
-        )
+        raise OptionError(f"since is snapshot {first.id}, which is after until, snapshot {last.id}; exchange the two")
     if last.id == _BEFORE_ALL:
         return Interval(_BEFORE_ALL, None, mode)
     end = last.snapshot or store.snapshots.find(last.id)
@@ -256,7 +258,7 @@ def _between(store: TableStore, first: _Point, last: _Point, mode: Mode) -> Inte
 
 
 def _missing(store: TableStore, first: int, last: int, mode: Mode) -> NotFoundError:
-    """Returns why there is no last snapshot: it never was, or it expired like those before it."""
+    """Returns the error for a missing last snapshot: it never existed, or it expired."""
     latest = store.snapshots.latest_id()
     if latest is None or last > latest:
         return _unknown(store, last, latest)
@@ -270,10 +272,10 @@ def _unknown(store: TableStore, number: int, latest: int | None) -> NotFoundErro
 
 
 def _expired(store: TableStore, gone: Sequence[int], mode: Mode) -> str:
-    instead = "a snapshot or tag that is left" if mode is Mode.DIFF else "there on, or compare states with mode='diff'"
+    instead = "a snapshot or tag that exists" if mode is Mode.DIFF else "there on, or compare states with mode='diff'"
     return (
-        f"{_span(gone)} expired, which this read of table {store.name} needs; the earliest one left is "
-        f"{store.snapshots.earliest_id()}. Read from {instead}"
+        f"{_span(gone)} expired, and this read of table {store.name} needs {'it' if len(gone) == 1 else 'them'}; the "
+        f"earliest snapshot that exists is {store.snapshots.earliest_id()}. Read from {instead}"
     )
 
 
@@ -285,11 +287,13 @@ def _span(ids: Sequence[int]) -> str:
 
 
 def _to_auto_tag(store: TableStore, name: str, options: TableOptions) -> Interval:
-    """From the automatic tag before this one to it; nothing if one of the two is not there."""
+    """Returns the interval from the previous automatic tag to this one; empty if one of them does not exist."""
     form = _tag_form(options)
     moment = _tag_time(name, form)
     if moment is None:
-        raise OptionError(f"{name!r} is not the name of an automatic tag of table {store.name}; those look like {form}")
+        raise OptionError(
+            f"{name!r} is not the name of an automatic tag of table {store.name}; those have the form {form}"
+        )
     tags = store.snapshots.tags()
     times = {tag: time for tag in tags if (time := _tag_time(tag, form)) is not None and time < moment}
     if name not in tags or not times:

@@ -1,4 +1,4 @@
-"""Keys as numbers: the rank of each among all of them, so that comparing keys is comparing integers."""
+"""Ranks of keys: integers that compare as the keys do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 def sortable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Floating-point numbers as integers that sort as in Java: -0.0 before 0.0, NaN last and equal to itself."""
+    """Returns floating-point numbers as integers that sort as in Java: -0.0 before 0.0, and all NaN last."""
     if not pa.types.is_floating(column.type):
         return column
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -23,7 +23,7 @@ def sortable(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 
 def ranks_of(columns: Sequence[pa.Array]) -> npt.NDArray[np.int64]:
-    """Dense ranks of rows by their columns, in turn; equal rows have equal ranks, nulls come first."""
+    """Returns dense ranks of rows by their columns in order; equal rows have equal ranks, nulls are first."""
     names = [str(i) for i in range(len(columns))]
     table = pa.table([sortable(column) for column in columns], names)
     keys = [(name, "ascending", "at_start") for name in names]

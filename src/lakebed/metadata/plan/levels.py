@@ -1,8 +1,8 @@
 """The files of a bucket of a primary-key table as an LSM tree: runs, sections, and what to compact next.
 
-Level 0 holds files that each are a sorted run of their own, newer ones with higher sequence numbers; every level above is
-one run. A *section* is a set of files whose key ranges chain together: keys of two sections never meet, so sections are
-merged one by one, and a section of one file needs no merge. Everything here is arithmetic on entries; no file is opened.
+On level 0 each file is a sorted run, and newer files have higher sequence numbers. Every level above is one run. A
+*section* is a set of files with overlapping key ranges. Two sections have no key in common, so sections are merged one
+by one, and a section of one file needs no merge. All functions compute on entries; no file is opened.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MIN_COMPACTION_RATIO: Final = 0.7
 
 @dataclass(frozen=True, slots=True)
 class LevelFile:
-    """One file of a bucket; ``low`` and ``high`` are its key range as numbers that sort like keys."""
+    """One file of a bucket; ``low`` and ``high`` are its key range as ranks."""
 
     row: int
     level: int
@@ -67,7 +67,7 @@ def by_bucket(entries: pa.Table) -> list[I64]:
 
 
 def sections(files: Sequence[LevelFile]) -> list[list[LevelFile]]:
-    """Files grouped so that key ranges of different groups do not touch, groups in key order."""
+    """Returns files in groups whose key ranges do not overlap, groups in key order."""
     found: list[list[LevelFile]] = []
     reached = -1
     for file in sorted(files, key=lambda file: (file.low, file.high)):
@@ -79,10 +79,10 @@ def sections(files: Sequence[LevelFile]) -> list[list[LevelFile]]:
 
 
 def oldest_first(files: Sequence[LevelFile]) -> list[LevelFile]:
-    """Returns the order in which files overwrite each other: higher levels are older, within a level sequence numbers tell.
+    """Returns files so that later ones replace rows of earlier ones: higher levels first, then by sequence numbers.
 
-    Writers that began on the same snapshot give the same numbers twice. Where ranges meet, files stay in the order of
-    their entries, which is the order of their commits, so that among equal numbers the later commit wins.
+    Writers that began on the same snapshot assign the same numbers. Files with the same range stay in the order of
+    their entries, which is the order of their commits, so that the later commit wins.
     """
     ordered = sorted(files, key=lambda file: (-file.level, file.max_sequence, file.min_sequence))
     level0 = [file for file in ordered if file.level == 0]
@@ -108,7 +108,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class CompactionOptions:
-    """What decides when a bucket is compacted; Paimon's options and defaults."""
+    """The options that decide when a bucket is compacted, with Paimon's defaults."""
 
     trigger: int = 5
     num_levels: int = 6
@@ -140,7 +140,7 @@ def runs_of(files: Sequence[LevelFile]) -> list[Run]:
 
 
 def pick_full(files: Sequence[LevelFile], options: CompactionOptions) -> CompactUnit | None:
-    """Everything into the highest level; ``None`` if it is there already and holds no deletes."""
+    """Returns all files, for the highest level; ``None`` if they are there already and have no deletes."""
     if not files or (all(f.level == options.max_level for f in files) and not any(f.has_deletes for f in files)):
         return None
     return CompactUnit(options.max_level, tuple(files))
@@ -149,8 +149,9 @@ def pick_full(files: Sequence[LevelFile], options: CompactionOptions) -> Compact
 def pick_universal(files: Sequence[LevelFile], options: CompactionOptions) -> CompactUnit | None:
     """Returns what universal compaction would compact now, or ``None``.
 
-    Everything, if the newer runs together outweigh the oldest too much; else the newest runs as long as each next run is
-    not larger than what was gathered; else, with more runs than the trigger, enough of the newest to get below it.
+    All runs, if the newer runs together are too large compared with the oldest. Else the newest runs, as long as the
+    next run is not larger than those before it. Else, if there are more runs than the trigger, enough of the newest
+    ones to get below it.
     """
     runs = runs_of(files)
     if len(runs) < options.trigger:
@@ -167,7 +168,7 @@ def pick_universal(files: Sequence[LevelFile], options: CompactionOptions) -> Co
 
 
 def pick_level0(files: Sequence[LevelFile], options: CompactionOptions) -> CompactUnit | None:
-    """Returns all files of level 0, with older runs as long as they are not larger; for tables whose readers skip level 0."""
+    """Returns all files of level 0, and older runs that are not larger, for tables whose readers skip level 0."""
     runs = runs_of(files)
     count = sum(run.level == 0 for run in runs)
     return _unit(runs, _grow(runs, count, options), options) if count else None
@@ -182,9 +183,9 @@ def _grow(runs: Sequence[Run], count: int, options: CompactionOptions) -> int:
 
 
 def _unit(runs: Sequence[Run], count: int, options: CompactionOptions) -> CompactUnit:
-    """Returns the first ``count`` runs; the result goes just above the next run, and never to level 0.
+    """Returns the first ``count`` runs, for the level just above the next run, but never for level 0.
 
-    Where only level 0 would be left for it, it takes in runs up to the first above level 0, and goes to that level.
+    If only level 0 is free, runs up to the first one above level 0 are added, and the result goes to that level.
     """
     level = 0 if count == len(runs) else runs[count].level - 1
     while level <= 0 and count < len(runs):
@@ -215,7 +216,7 @@ class Upgrade:
 
 
 def plan_unit(unit: CompactUnit, options: CompactionOptions) -> list[Rewrite | Upgrade]:
-    """Returns how to bring a unit to its level: overlapping files are merged, large ones moved, small neighbours joined."""
+    """Returns the steps of a compaction: overlapping files are merged, large ones moved, small adjacent ones joined."""
     steps: list[Rewrite | Upgrade] = []
     waiting: list[list[LevelFile]] = []
 

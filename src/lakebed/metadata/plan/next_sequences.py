@@ -1,4 +1,4 @@
-"""Sequence numbers of primary-key tables: where a bucket's files end, its next rows go on."""
+"""The next sequence numbers of the buckets of a primary-key table: one above the highest number in their files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 
 NextSequences: TypeAlias = Callable[[pa.Array | None], Mapping[tuple[bytes, int], int]]
-"""For some encoded partitions (``None``: all), the first free sequence number of each of their buckets."""
+"""Returns the first free sequence number of each bucket of some encoded partitions (``None``: all)."""
 
 
 def next_sequences(store: TableStore) -> NextSequences:
-    """For some partitions, or all: the first free sequence number of each bucket, in one and the same snapshot."""
-    latest = cache(store.snapshots.latest)  # an append table asks for no numbers
+    """Returns a function for the first free sequence number of each bucket; all calls use the same snapshot."""
+    latest = cache(store.snapshots.latest)  # append tables never call it
     return lambda partitions: sequences_at(store, latest(), partitions)
 
 
 def sequences_at(
     store: TableStore, snapshot: Snapshot | None, partitions: pa.Array | None
 ) -> dict[tuple[bytes, int], int]:
-    """Returns the first free sequence number of each bucket in a snapshot; absent ones begin at 0."""
+    """Returns the first free sequence number of each bucket in a snapshot; absent ones start at 0."""
     live = live_entries(store, snapshot, partitions)
     highest = live.group_by(["partition", "bucket"]).aggregate([("max_sequence_number", "max")])
     return {(row["partition"], row["bucket"]): row["max_sequence_number_max"] + 1 for row in highest.to_pylist()}

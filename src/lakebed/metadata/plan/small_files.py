@@ -1,7 +1,7 @@
-"""Which files of an append table should become fewer: the plan of its compaction.
+"""The small files of an append table that a compaction rewrites together.
 
-Small files of one bucket are packed in the order in which they were written, each pack about one file of the target size.
-Where order matters (tables with fixed buckets keep the order of their rows) a pack never reaches over a file that stays.
+Small files of one bucket are packed in the order in which they were written; each pack has about the target size of one
+file. Tables with fixed buckets keep the order of their rows, so a pack never spans a file that is not rewritten.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class SmallFilePolicy:
-    """When files are packed. ``full`` packs every two small files, whatever ``min_files`` says."""
+    """When files are packed. With ``full`` two small files are enough, and ``min_files`` is ignored."""
 
     target_size: int
     small_size: int
@@ -46,7 +46,7 @@ def pick_small_files(
 ) -> list[Rows]:
     """Returns the packs of files to be rewritten together, as row numbers of the entries, oldest first.
 
-    ``deleted_rows`` says how many rows of each file are marked as deleted; files with many are rewritten though large.
+    ``deleted_rows`` is the number of deleted rows of each file; large files with many of them are rewritten too.
     """
     if not len(entries):
         return []
@@ -60,7 +60,7 @@ def pick_small_files(
         if ordered
         else np.argsort(bucket, kind="stable")
     )
-    # A run ends with its bucket and, where order matters, at a file that stays.
+    # A run ends with its bucket and, if the order matters, at a file that is not rewritten.
     starts = np.ones(len(order), np.bool_)
     starts[1:] = bucket[order][1:] != bucket[order][:-1]
     if ordered:
@@ -89,14 +89,14 @@ def _bucket_codes(entries: pa.Table) -> Rows:
 
 
 def _new_pack(run: Rows, size: Rows, target: int) -> npt.NDArray[np.bool_]:
-    """Returns where a pack begins: with a run, and whenever the bytes before it in the run fill another file."""
+    """Returns where a pack starts: with a run, and whenever the bytes before it fill another file."""
     before = np.cumsum(size) - size
     first = np.ones(len(run), np.bool_)
     first[1:] = run[1:] != run[:-1]
     in_run = before - np.maximum.accumulate(np.where(first, before, 0))
     number = in_run // target
     first[1:] |= number[1:] != number[:-1]
-    first[0] = False  # np.split begins there anyway
+    first[0] = False  # np.split starts there anyway
     return first
 
 

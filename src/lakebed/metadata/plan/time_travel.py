@@ -16,7 +16,7 @@ _WATERMARK: Final = "watermark-"
 
 
 def find_snapshot(store: TableStore, *, version: int | str | None, timestamp: Any, tag: str | None) -> Snapshot | None:
-    """Returns the snapshot that a read asks for; the latest (or ``None`` without one) if it does not say."""
+    """Returns the snapshot that a read asks for, by default the latest; ``None`` for a table without snapshots."""
     if sum(given is not None for given in (version, timestamp, tag)) > 1:
         raise OptionError("give at most one of version=, timestamp= and tag=")
     if any(isinstance(name, str) and ("\0" in name or "/" in name) for name in (version, tag)):
@@ -51,7 +51,10 @@ def version_of_options(given: Mapping[str, str]) -> tuple[Any, Any, Any]:
 
 
 def _by_version(store: TableStore, version: int | str) -> Snapshot:
-    """Returns a snapshot id, ``watermark-<n>``, or a tag; a tag of such a name wins, as in Spark's ``VERSION AS OF``."""
+    """Returns a snapshot by id, ``watermark-<n>`` or tag.
+
+    A tag with such a name comes first, as in ``VERSION AS OF``.
+    """
     if isinstance(version, str):
         tagged = store.snapshots.find_tag(version)
         if tagged is not None:
@@ -66,7 +69,7 @@ def _by_version(store: TableStore, version: int | str) -> Snapshot:
 
 
 def _by_watermark(store: TableStore, watermark: int) -> Snapshot:
-    """Returns the first snapshot whose watermark is as high: all rows up to it are there."""
+    """Returns the first snapshot with at least this watermark, which has all rows up to it."""
     found = store.snapshots.since_watermark(watermark)
     if found is None:
         raise NotFoundError(f"table {store.name} has no snapshot with a watermark of at least {watermark}")

@@ -1,1 +1,1 @@
-"""Which files are needed by whom. Expiry, tags, rollback, orphan removal and verify all ask here."""
+"""Which files are needed, and by what. Expiry, tags, rollback, the removal of orphan files and verify all use it."""

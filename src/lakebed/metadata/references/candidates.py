@@ -1,4 +1,4 @@
-"""Files that may go: collected from snapshots that go, with path, size and kind, until it is known who else needs them."""
+"""Files of deleted snapshots that may be deleted, with path, size and kind, until it is known what else needs them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FILES: Final = pa.schema([("name", pa.string()), ("path", pa.string()), ("size"
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """Names of files that somebody needs: metadata and index files, and data files with their extra and changelog files."""
+    """Names of needed files: metadata and index files, and data files with their extra and changelog files."""
 
     metadata: frozenset[str]
     data: pa.Array
@@ -30,7 +30,7 @@ class Needed:
 
 @dataclass
 class Candidates:
-    """Files of one table that may go. Adding a file twice is as good as once."""
+    """Files of one table that may be deleted. Adding a file twice has no effect."""
 
     store: TableStore
     _named: dict[str, DoomedFile] = field(default_factory=dict)
@@ -39,11 +39,11 @@ class Candidates:
 
     @property
     def is_only_lists(self) -> bool:
-        """Whether there is nothing here that a snapshot other than the ones that go could name."""
+        """Whether there are only manifest lists, which no other snapshot can refer to."""
         return not self._data and all(file.kind in {"snapshot", "manifest list"} for file in self._named.values())
 
     def add_named(self, snapshot: Snapshot, *, changelog: bool) -> None:
-        """The files that a snapshot itself names, and its changelog with all that belongs to it."""
+        """Adds the files that a snapshot names itself, and its changelog files."""
         for name, kind, size in _names_of(snapshot):
             path = f"{self.store.paths.statistics}/{name}" if kind == "statistics" else self.store.paths.manifest(name)
             self._named.setdefault(name, DoomedFile(path, size, kind))
@@ -51,19 +51,19 @@ class Candidates:
             self.add_changelog(snapshot)
 
     def add_lists(self, snapshot: Snapshot) -> None:
-        """The base and the delta list of a snapshot, of which one may be gone."""
+        """Adds the base and the delta list of a snapshot; one of them may not exist."""
         for name in (snapshot.base_manifest_list, snapshot.delta_manifest_list):
             self._named.setdefault(name, DoomedFile(self.store.paths.manifest(name), -1, "manifest list"))
 
     def add_changelog(self, snapshot: Snapshot) -> None:
-        """The changelog of a snapshot with all that belongs to it, if it has one."""
+        """Adds the changelog files of a snapshot, if it has any."""
         if snapshot.changelog_manifest_list is None:
             return
         name = snapshot.changelog_manifest_list
         try:
             metas = self.store.manifests.read_list(name)
             entries = self.store.manifests.read_entries(metas)
-        except NotFoundError:  # it went before, with a snapshot that this one was copied from
+        except NotFoundError:  # it was deleted with the snapshot that this one is a copy of
             return
         told = snapshot.changelog_manifest_list_size
         known = -1 if told is None else told
@@ -72,7 +72,7 @@ class Candidates:
         self.add_entries(entries.filter(pc.equal(entries["kind"], ADD)), kind="changelog")
 
     def add_index(self, snapshot: Snapshot) -> None:
-        """The index files of a snapshot."""
+        """Adds the index files of a snapshot."""
         name = snapshot.index_manifest
         if name is None or name in self._index_manifests:
             return
@@ -82,7 +82,7 @@ class Candidates:
             self._named.setdefault(entry.file_name, DoomedFile(path, entry.file_size, "index"))
 
     def add_manifests(self, metas: Iterable[ManifestMeta]) -> None:
-        """Manifests and the files beside them."""
+        """Adds manifests and the files beside them."""
         for meta in metas:
             path = self.store.paths.manifest(meta.file_name)
             self._named.setdefault(meta.file_name, DoomedFile(path, meta.file_size, "manifest"))
@@ -90,7 +90,7 @@ class Candidates:
                 self._named.setdefault(name, DoomedFile(self.store.paths.manifest(name), -1, "manifest"))
 
     def add_entries(self, entries: pa.Table, *, kind: str = "data") -> None:
-        """The data files of entries, and their extra files."""
+        """Adds the data files of entries, and their extra files."""
         if not len(entries):
             return
         paths = path_array(self.store, self.store.schema(), entries)
@@ -111,12 +111,12 @@ class Candidates:
             self._data.append(pa.Table.from_arrays(columns, schema=_FILES))
 
     def spare(self, names: Iterable[str]) -> None:
-        """Metadata and index files that stay after all."""
+        """Removes metadata and index files that are kept."""
         for name in names:
             self._named.pop(name, None)
 
     def spare_data(self, names: pa.Array) -> None:
-        """Data files that stay after all."""
+        """Removes data files that are kept."""
         self._data = [table.filter(pc.invert(pc.is_in(table["name"], value_set=names))) for table in self._data]
         self._data = [table for table in self._data if len(table)]
 
@@ -127,7 +127,7 @@ class Candidates:
         return pc.unique(pa.concat_tables(self._data)["name"].combine_chunks())
 
     def without(self, needed: Needed) -> list[DoomedFile]:
-        """Returns what is left when the needed files stay, kind by kind; files whose size nobody wrote down are looked at."""
+        """Returns the files that are not needed, by kind; the size of a file is looked up if it is not recorded."""
         found = [file for name, file in self._named.items() if name not in needed.metadata]
         if self._data:
             table = pa.concat_tables(self._data)
@@ -140,7 +140,7 @@ class Candidates:
 
 
 def file_names(entries: pa.Table) -> pa.Array:
-    """Returns the names of entries' files and of their extra files."""
+    """Returns the names of the files of entries and of their extra files."""
     extras = entries["extra_files"].combine_chunks().flatten()
     names = entries["file_name"].combine_chunks()
     return pa.concat_arrays([names, extras]) if len(extras) else names
@@ -150,7 +150,7 @@ def _sized(store: TableStore, files: Sequence[DoomedFile]) -> Iterator[DoomedFil
     def look(file: DoomedFile) -> DoomedFile | None:
         try:
             return replace(file, size=store.storage.size(file.path))
-        except NotFoundError:  # somebody removed it already
+        except NotFoundError:  # it was deleted already
             return None
 
     yield from (file for file in files if file.size >= 0)
@@ -161,7 +161,7 @@ def _sized(store: TableStore, files: Sequence[DoomedFile]) -> Iterator[DoomedFil
 
 
 def _names_of(snapshot: Snapshot) -> Iterator[tuple[str, str, int]]:
-    """Yields the files that a snapshot itself names but for its changelog: name, kind, and size or -1 where it does not tell."""
+    """Yields the files that a snapshot names itself, without its changelog: name, kind, and size or -1."""
     for name, size in (
         (snapshot.base_manifest_list, snapshot.base_manifest_list_size),
         (snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),

@@ -1,11 +1,11 @@
-"""Whether each snapshot continues the one before: its base list holds what the lists of that one held.
+"""Whether each snapshot continues the one before: its base list contains the manifests of both lists of that one.
 
-Ids tell nothing about it: a fast-forward puts the snapshots of a branch behind older ones of main, with the next ids
-and another past. Where the files of many snapshots are wanted, an unbroken chain costs its first snapshot and one delta
-for each of the others; so the chain has to be known to be unbroken.
+Ids do not show this: a fast-forward appends the snapshots of a branch to older ones of main, with the next ids and
+another past. The files of an unbroken chain of snapshots cost the first snapshot and one delta for each of the others,
+so it has to be known whether the chain is unbroken.
 
-Lists are compared by their encoded records, which takes microseconds; they are decoded only where they differ, as after a
-merge of manifests. Lists never change, so what was found once is remembered.
+Lists are compared as encoded records, which takes microseconds. They are decoded only if they differ, as after a merge
+of manifests. Lists never change, so results are cached.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _NET: Final = ("kind", "file_name", "level", "bucket")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How a snapshot follows the one before: on its files or not, and with which manifests that are in neither list.
+    """Whether a snapshot continues the one before, and the manifests of its base list that the one before lacks.
 
-    ``is_plain``: the base list names just the manifests of the two lists before it. A merge in which everything cancels out
-    is not plain, though no manifest appears.
+    ``is_plain``: the base list has exactly the manifests of the two lists before it. A merge in which all entries
+    cancel out is not plain, although it adds no manifest.
     """
 
     continues: bool
@@ -44,7 +44,7 @@ _known: Final[dict[tuple[str, str, str, str], Link]] = {}
 
 
 def links(store: TableStore, snapshots: Sequence[Snapshot]) -> list[Link]:
-    """For each snapshot but the first, how it follows the one before it in the sequence."""
+    """Returns, for each snapshot but the first, how it continues the one before it."""
     lists = _Lists(store)
     return [_link(store, lists, before, after) for before, after in itertools.pairwise(snapshots)]
 
@@ -79,14 +79,14 @@ def _compare(store: TableStore, lists: _Lists, before: Snapshot, after: Snapshot
 
 
 def _net(store: TableStore, metas: Sequence[ManifestMeta]) -> pa.Table:
-    """Returns what these manifests come to, in an order of its own."""
+    """Returns the folded entries of these manifests, in a fixed order."""
     entries = fold(store.manifests.read_entries(metas), partial=True, where=f"manifests of {store.name}")
     return entries.select(_NET).sort_by([(name, "ascending") for name in _NET]).combine_chunks()
 
 
 @dataclass
 class _Lists:
-    """The lists read last: the newer base list of one comparison is the older one of the next."""
+    """The lists that were read last: the newer base list of one comparison is the older one of the next."""
 
     store: TableStore
     _recent: dict[str, tuple[str, bytes]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The files that a row of snapshots deleted, read off their delta manifests: what expiry may take away."""
+"""The files that consecutive snapshots deleted, from their delta manifests; expiry may delete them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from lakebed.metadata.store import TableStore
 def deleted_files(store: TableStore, snapshots: Sequence[Snapshot]) -> tuple[pa.Table, pa.Array]:
     """Returns the DELETE entries of these snapshots, and the names among their files that were added again.
 
-    A file that changes its level is deleted and added under the same name in one commit, so within a commit adds win.
+    A file that changes its level is deleted and added under the same name in one commit, so within a commit the ADD
+    counts.
     """
     tables = []
     for number, snapshot in enumerate(snapshots):
@@ -38,7 +39,7 @@ def deleted_files(store: TableStore, snapshots: Sequence[Snapshot]) -> tuple[pa.
 
 
 def _last_commits(entries: pa.Table) -> pa.Table:
-    """For each file and extra file, the last commit that has an entry of it."""
+    """Returns, for each file and extra file, the last commit that has an entry of it."""
     extras = entries["extra_files"].combine_chunks()
     commits = entries["commit"].combine_chunks()
     both = pa.concat_arrays([commits, commits.take(pc.list_parent_indices(extras))])

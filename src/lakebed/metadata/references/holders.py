@@ -1,14 +1,14 @@
-"""What keeps which files: the answer to "may this file go?", for expiry, tags, rollback, orphan removal and verify.
+"""Which files are kept, and by what. Expiry, tags, rollback, the removal of orphan files and verify ask here.
 
 A *holder* is a snapshot or a tag of any branch, or a long-lived changelog. A snapshot needs its manifest lists, the
-manifests in them, the live data files with their extra files, its index manifest and index files, its statistics and its
-changelog. A tag needs the same, but not the changelog: that lives as long as the snapshot, as Paimon has it. A long-lived
-changelog needs its changelog files, or without those the manifests of its delta and the files that an APPEND or OVERWRITE
-added; parts of it may be gone.
+manifests in them, the live data files with their extra files, its index manifest and index files, its statistics and
+its changelog. A tag needs the same without the changelog, which is deleted with the snapshot, as in Paimon. A
+long-lived changelog needs its changelog files; without these it needs the manifests of its delta and the files that an
+APPEND or OVERWRITE added. Parts of it may not exist.
 
-The cost is linear. Of snapshots that continue each other (:mod:`lakebed.metadata.references.continuity`) the first is folded; the others
-need nothing more than what their deltas add. Each manifest is read once. Data files are told apart by name, which writers
-make unique, so a file counts as needed even if somebody refers to it under another folder.
+The cost is linear. Of snapshots that continue each other (:mod:`lakebed.metadata.references.continuity`) only the first
+is folded; the others add the files of their deltas. Each manifest is read once. Data files are identified by name,
+which is unique, so a file is kept even if a holder refers to it in another folder.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ _NO_NAMES: Final = pa.array([], pa.string())
 
 
 class Hold(Enum):
-    """How much of a snapshot's files has to be looked at."""
+    """Which files of a snapshot have to be found."""
 
-    LIVE = "live"  # everything that is live in it
-    ADDS = "adds"  # what its delta added; a holder before it accounts for the rest
-    NAMES = "names"  # the files that the snapshot itself names; others account for the rest
+    LIVE = "live"  # all live files
+    ADDS = "adds"  # the files that its delta added; a holder before it has the rest
+    NAMES = "names"  # the files that the snapshot names itself; other holders have the rest
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A snapshot that keeps files, and how to find which."""
+    """A snapshot that keeps files, and which of its files have to be found."""
 
     snapshot: Snapshot
     hold: Hold
@@ -78,7 +78,7 @@ def branch_stores(store: TableStore) -> list[TableStore]:
 def changelogs(store: TableStore) -> list[Snapshot]:
     """Returns the long-lived changelogs of a branch, ascending."""
     found = (find_changelog(store, number) for number in changelog_ids(store))
-    return [changelog for changelog in found if changelog is not None]  # one may have expired just now
+    return [changelog for changelog in found if changelog is not None]  # one may have expired meanwhile
 
 
 def changelog_holder(changelog: Snapshot) -> Holder:
@@ -87,7 +87,7 @@ def changelog_holder(changelog: Snapshot) -> Holder:
 
 
 def run_holders(store: TableStore, snapshots: Sequence[Snapshot]) -> list[Holder]:
-    """Holders for snapshots of one branch, ascending: the first of each unbroken chain is folded."""
+    """Returns holders for ascending snapshots of one branch; the first of each unbroken chain is folded."""
     if not snapshots:
         return []
     holders = [Holder(snapshots[0], Hold.LIVE)]
@@ -99,9 +99,9 @@ def run_holders(store: TableStore, snapshots: Sequence[Snapshot]) -> list[Holder
 def all_holders(
     store: TableStore, *, without_snapshots: Collection[int] = (), without_tags: Collection[str] = ()
 ) -> list[Holder]:
-    """Everything that holds files of the table, on all branches.
+    """Returns all holders of the table, on all branches.
 
-    ``without_snapshots`` and ``without_tags`` are passed over on the branch of ``store``: they are about to go.
+    ``without_snapshots`` and ``without_tags`` of the branch of ``store`` are skipped, because they will be deleted.
     """
     found: list[Holder] = []
     for branch in branch_stores(store):
@@ -115,7 +115,7 @@ def all_holders(
 def other_holders(
     store: TableStore, *, own_changelogs: bool = True, without_changelogs: Collection[int] = ()
 ) -> list[Holder]:
-    """Returns the same without the snapshots of this branch, and without its long-lived changelogs or some of them if told so."""
+    """Returns all holders except the snapshots of this branch, and except the given long-lived changelogs."""
     found: list[Holder] = []
     for branch in branch_stores(store):
         own = branch.paths == store.paths
@@ -138,7 +138,7 @@ def _tags_only(store: TableStore, without: Collection[str] = ()) -> list[Holder]
 
 
 def distinct(holders: Iterable[Holder]) -> list[Holder]:
-    """Without folding a snapshot again that another holder accounts for, such as a tag of one that is still there."""
+    """Returns holders without duplicates, such as a tag of an existing snapshot, so that none is folded twice."""
     seen: set[tuple[str, str]] = set()
     result = []
     for holder in sorted(holders, key=lambda one: one.hold is Hold.LIVE):
@@ -156,7 +156,7 @@ def distinct(holders: Iterable[Holder]) -> list[Holder]:
 
 
 def needed(store: TableStore, holders: Iterable[Holder], *, among: pa.Array | None = None) -> Needed:
-    """Returns the names of all files that these holders need; of data files only those ``among`` the given names."""
+    """Returns the names of all files that these holders need; data files only if they are ``among`` the given names."""
     found = _Reading(store)
     for holder in holders:
         found.add(holder)
@@ -166,7 +166,7 @@ def needed(store: TableStore, holders: Iterable[Holder], *, among: pa.Array | No
 
 @dataclass
 class _Reading:
-    """Walks from holders down to files, reading each list, manifest and index manifest once."""
+    """Collects the files of holders; reads each list, manifest and index manifest once."""
 
     store: TableStore
     names: set[str] = field(default_factory=set)
@@ -205,13 +205,13 @@ class _Reading:
         if snapshot.commit_kind in _ADDING:
             self._note_added(metas, holder)
         else:
-            self._note(metas)  # what a compaction wrote is no change
+            self._note(metas)  # the files of a compaction are no changes
 
     def _add_changelog(self, holder: Holder) -> None:
         name = holder.snapshot.changelog_manifest_list
         if name is not None:
             self.names.add(name)
-            # A branch made of a tag has a snapshot whose changelog may have gone with the one on main.
+            # A branch that starts at a tag has a snapshot whose changelog may be deleted with the one on main.
             self._note_added(self._list(name, may_lack=True), holder, may_lack=True)
 
     def index_files(self) -> set[str]:
@@ -221,7 +221,7 @@ class _Reading:
             return {entry.file_name for entries in found for entry in entries}
 
     def data_names(self, among: pa.Array | None) -> pa.Array:
-        """Names of the data files needed, extra files and changelog files included."""
+        """Returns the names of needed data files, with extra files and changelog files."""
         if among is not None and not len(among):
             return _NO_NAMES
         metas = self._added | {meta.file_name: meta for group in self._folded for meta in group}
@@ -288,11 +288,11 @@ def only_needed_by(
     without_tags: Collection[str] = (),
     changelogs: bool = False,
 ) -> list[DoomedFile]:
-    """Returns the files that these snapshots of one branch need and nobody else does.
+    """Returns the files that only these snapshots of one branch need.
 
-    Whoever holds files now is asked: snapshots, tags and long-lived changelogs of every branch. In a dry run the ones that
-    would go are still there; ``without_snapshots`` and ``without_tags`` of this branch are passed over.
-    ``changelogs``: theirs go too, as when a snapshot goes; a tag has none of its own.
+    All current holders count: snapshots, tags and long-lived changelogs of every branch. In a dry run the snapshots and
+    tags that would be deleted still exist, so ``without_snapshots`` and ``without_tags`` of this branch are skipped.
+    With ``changelogs`` the changelog files of the snapshots are included; a tag has none.
     """
     snapshots = [gone] if isinstance(gone, Snapshot) else sorted(gone, key=lambda one: one.id)
     if not snapshots:
@@ -316,6 +316,6 @@ def only_needed_by(
 
 
 def _going(store: TableStore, snapshots: list[Snapshot], without: Collection[int]) -> list[Holder]:
-    """Returns the snapshots that go; where the one before them stays, what they took over from it needs no look."""
+    """Returns holders for the deleted snapshots. If the snapshot before them stays, its files are skipped."""
     before = None if snapshots[0].id - 1 in without else store.snapshots.find(snapshots[0].id - 1)
     return run_holders(store, snapshots) if before is None else run_holders(store, [before, *snapshots])[1:]

@@ -135,7 +135,7 @@ def _common_folder(files: Sequence[DoomedFile]) -> str:
 
 
 def delete_files(storage: Storage, files: Sequence[DoomedFile]) -> None:
-    """Delete files that nothing refers to, in parallel; all are tried before a failure is raised."""
+    """Deletes files that nothing refers to, in parallel; tries all before it raises."""
 
     def delete(batch: Sequence[DoomedFile]) -> list[StorageError]:
         failures = []
@@ -157,8 +157,8 @@ def delete_files(storage: Storage, files: Sequence[DoomedFile]) -> None:
             failed = [error for failures in pool.map(delete, batches) for error in failures]
     if failed:
         raise StorageError(
-            f"{len(failed)} of {len(files)} files that nothing refers to could not be deleted, the first because: "
-            f"{failed[0]}. The table is sound; remove_orphan_files() takes them later"
+            f"{len(failed)} of {len(files)} files that nothing refers to could not be deleted; the first error: "
+            f"{failed[0]}. The table is intact; remove_orphan_files() deletes them later"
         ) from failed[0]
 
 

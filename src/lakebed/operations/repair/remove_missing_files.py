@@ -20,7 +20,7 @@ from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.commit.identity import Identity
-from lakebed.metadata.data_paths import path_array
+from lakebed.metadata.data_file_paths import path_array
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.delete import remove_index_files

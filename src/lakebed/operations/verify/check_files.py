@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.format.binary_row import decode_rows
-from lakebed.format.file_stats import decode_stats
 from lakebed.format.human_text import count_text
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.statistics.file_stats import decode_stats

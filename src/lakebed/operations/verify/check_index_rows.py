@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from lakebed.errors import CorruptError, LakebedError
-from lakebed.format import hash_index
-from lakebed.format.deletion_vector import read_deletion_vector
 from lakebed.format.human_text import count_text
+from lakebed.format.index_files import hash_index
+from lakebed.format.index_files.deletion_vector import read_deletion_vector
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, HASH, IndexEntry
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.operations.verify import BranchFiles, Progress, Structure

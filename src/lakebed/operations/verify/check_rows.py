@@ -24,7 +24,6 @@ import pyarrow.dataset as ds
 from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.errors import LakebedError
 from lakebed.format.binary_row import decode_rows, encode_rows
-from lakebed.format.file_stats import decode_stats
 from lakebed.format.human_text import count_text
 from lakebed.format.murmur import hash_rows
 from lakebed.format.row_kind import KIND_COLUMN, is_retraction, is_row_kind
