@@ -19,7 +19,7 @@ def abort_unless_committed(*aborts: Callable[[], object]) -> Iterator[None]:
 
         The error is raised again in both cases. The block may write files, commit them, or both. Arguments are looked up
     when the block begins: pass a function that looks later, if the block decides what is to be deleted.
-    
+
     Example:
         >>> with abort_unless_committed(lambda: print("files deleted")):
         ...     raise ValueError("disk full")
