@@ -32,7 +32,7 @@ help:
 	@echo "make dashboard  the web pages in a real browser"
 	@echo "make interop    the same tables through pypaimon and Apache Paimon itself (Java and Maven)"
 	@echo "make cluster    Spark clusters of several processes, and Spark Connect"
-	@echo "make lint       ruff, ruff format and mypy --strict; make format repairs what can be repaired"
+	@echo "make lint       ruff, ruff format, mypy --strict, Java sources; make format repairs what can be repaired"
 	@echo "make bench      speed and memory beside other table stores (minutes)"
 	@echo "make soak       races, faults and random histories, twenty times over (an hour)"
 

@@ -85,5 +85,5 @@ def test_no_rows() -> None:
 
 
 def test_hash_of_bytes_needs_whole_words() -> None:
-    with pytest.raises(DataError, match="got 5 bytes"):
+    with pytest.raises(DataError, match="there are 5 bytes"):
         hash_bytes(b"12345")

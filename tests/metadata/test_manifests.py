@@ -230,12 +230,12 @@ def test_what_is_gone_is_named(store: TableStore) -> None:
     snapshot = commit_files(store, adds("a"))
     (meta,) = store.manifests.read_list(snapshot.delta_manifest_list)
     Path(store.paths.manifest(meta.file_name)).unlink()
-    with pytest.raises(NotFoundError, match=rf"manifest .*/{meta.file_name} is gone; .* expired"):
+    with pytest.raises(NotFoundError, match=rf"manifest .*/{meta.file_name} does not exist; .* expired"):
         reader_of(store).read_entries([meta])
     Path(store.paths.manifest(snapshot.base_manifest_list)).unlink()
-    with pytest.raises(NotFoundError, match=rf"manifest list .*/{snapshot.base_manifest_list} is gone"):
+    with pytest.raises(NotFoundError, match=rf"manifest list .*/{snapshot.base_manifest_list} does not exist"):
         store.manifests.base_and_delta(snapshot)
-    with pytest.raises(NotFoundError, match=r"index manifest .*/index-manifest-x is gone"):
+    with pytest.raises(NotFoundError, match=r"index manifest .*/index-manifest-x does not exist"):
         store.manifests.read_index("index-manifest-x")
     assert store.manifests.read_index(None) == []
 

@@ -84,7 +84,7 @@ def test_a_change_that_changes_nothing_adds_nothing(store: TableStore) -> None:
 
 
 def test_a_missing_schema_is_named(store: TableStore) -> None:
-    with pytest.raises(NotFoundError, match=r"schema 7 is not there \(.*/t/schema/schema-7\)"):
+    with pytest.raises(NotFoundError, match=r"schema 7 does not exist \(.*/t/schema/schema-7\)"):
         store.schemas.get(7)
 
 

@@ -451,7 +451,7 @@ def test_snapshots_that_are_gone(ten: lakebed.Table, mode: str) -> None:
 
 
 BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"since": 5, "until": 2}, lakebed.OptionError, "since is snapshot 5, which comes after until, snapshot 2"),
+    ({"since": 5, "until": 2}, lakebed.OptionError, "since is snapshot 5, which is after until, snapshot 2"),
     ({"since": 9}, lakebed.NotFoundError, "has no snapshot 9; its latest is 6"),
     ({"since": 1, "until": 7}, lakebed.NotFoundError, "has no snapshot 7; its latest is 6"),
     ({"since": 1, "until": 7, "mode": "diff"}, lakebed.NotFoundError, "has no snapshot 7; its latest is 6"),

@@ -72,7 +72,7 @@ def test_a_manifest_that_is_gone_is_named(spark: Any, changed: Table) -> None:
     assert part.snapshot is not None
     gone = part.store.manifests.base_and_delta(part.snapshot)[0].file_name
     Path(part.store.paths.manifest(gone)).unlink()
-    with pytest.raises(PythonException, match=f"NotFoundError: manifest .*{gone} is gone") as told:
+    with pytest.raises(PythonException, match=f"NotFoundError: manifest .*{gone} does not exist") as told:
         to_spark(spark, [on_spark(spark, part)])
     assert "File " not in str(told.value)
 

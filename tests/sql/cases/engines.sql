@@ -34,9 +34,9 @@ TRUNCATE TABLE p;
 CREATE TABLE g (id INT NOT NULL, a INT, s INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'partial-update', 'fields.s.sequence-group' = 'a');
 INSERT INTO g VALUES (1, 1, 1);
 UPDATE g SET a = 2;
---! option 'fields.s.sequence-group' would merge that
+--! option 'fields.s.sequence-group' would merge them
 MERGE INTO g USING (SELECT 1 AS id, 5 AS a, 6 AS s) s ON g.id = s.id WHEN MATCHED THEN UPDATE SET *;
---! option 'fields.s.sequence-group' would merge that
+--! option 'fields.s.sequence-group' would merge them
 CREATE TABLE r (id INT NOT NULL, a INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'partial-update', 'partial-update.remove-record-on-delete' = 'true');
 INSERT INTO r VALUES (1, 1), (2, 2);
 DELETE FROM r WHERE id = 1;

@@ -17,8 +17,8 @@ from lakebed.errors import CommitOutcomeUnknownError
 def abort_unless_committed(*aborts: Callable[[], object]) -> Iterator[None]:
     """Calls every ``abort`` if the block raises, unless the outcome of a commit is unknown.
 
-        The error is raised again in both cases. The block may write files, commit them, or both. Arguments are looked up
-    when the block begins: pass a function that looks later, if the block decides what is to be deleted.
+    The error is raised again in both cases. The block may write files, commit them, or both. Each argument is evaluated
+    when the block begins. Pass a function that looks it up later where the block decides what is to be deleted.
 
     Example:
         >>> with abort_unless_committed(lambda: print("files deleted")):
