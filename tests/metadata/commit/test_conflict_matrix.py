@@ -156,7 +156,9 @@ def test_what_the_matrix_says(table: Table, mine: str, other: str, place: int) -
     after_other = effect(other, START, place, 900)
     files_are_gone = place == 1 and other in {"REWRITE", "OVERWRITE", "COMPACT"}
     if word == "check" and files_are_gone:
-        with pytest.raises(CommitConflictError, match="another commit rewrote or deleted 1 file that this commit replaces"):
+        with pytest.raises(
+            CommitConflictError, match="another commit rewrote or deleted 1 file that this commit replaces"
+        ):
             act(racing, 1, 500)
         assert ids(table) == after_other
         assert snapshot_kinds(table) == ["APPEND", "APPEND", ON_DISK.get(other, other)]
