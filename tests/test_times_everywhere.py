@@ -111,7 +111,7 @@ def test_command_line(cli: Lakebed, form: str) -> None:
 def test_service(client: httpx.Client, form: str) -> None:
     given = TEXTS[form]()
     assert get(client, f"{TABLES}/t/rows", timestamp=given)["snapshot_id"] == 2
-    assert [one["id"] for one in get(client, f"{TABLES}/t/snapshots", since=given)["items"]] == [3]
+    assert [one["id"] for one in get(client, f"{TABLES}/t/snapshots", from_time=given)["items"]] == [3]
 
 
 @pytest.mark.parametrize("text", ["yesterday", "20250131", "3 moons", "9" * 30])
@@ -122,7 +122,7 @@ def test_what_is_no_time_is_refused_everywhere(
         cli.fails(2, "rows", "db.t", "--timestamp", text),
         cli.fails(2, "history", "db.t", "--since", text),
         refused(client, f"{TABLES}/t/rows", 400, timestamp=text),
-        refused(client, f"{TABLES}/t/snapshots", 400, since=text),
+        refused(client, f"{TABLES}/t/snapshots", 400, from_time=text),
     ]
     calls: list[Callable[[], object]] = [
         lambda: table.scan(timestamp=text),

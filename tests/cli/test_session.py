@@ -120,10 +120,10 @@ def test_help_tells_the_exit_codes_and_the_rule(cli: Lakebed) -> None:
         ["verify"],
         ["branches", "drop"],
         ["branches", "fast-forward"],
-        ["tags", "delete"],
+        ["tags", "drop"],
         ["tags", "replace"],
         ["tags", "expire"],
-        ["consumers", "delete"],
+        ["consumers", "drop"],
     ):
         shown = " ".join(cli(*command, "--help").out.split())
         assert "Shows the plan first. --yes carries it out. Without --yes it asks" in shown, command

@@ -107,7 +107,7 @@ def test_rolling_back_and_compacting_manifests(opened: Opened, place: str, stock
 
 
 def test_what_cannot_be_done_is_told(opened: Opened, place: str) -> None:
-    page = opened(f"{MAINTENANCE}?action=delete-tag", at=place, may_fail="40")
+    page = opened(f"{MAINTENANCE}?action=drop-tag", at=place, may_fail="40")
     page.get_by_label("Name").fill("nobody")
     page.get_by_role("button", name="Show the plan").click()
     expect(page.locator(".outcome").get_by_role("alert")).to_contain_text("nobody")

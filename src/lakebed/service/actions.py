@@ -148,7 +148,7 @@ def create_tag(opened: OpenTable, asked: models.CreateTag, _: Report) -> Outcome
     return Outcome({"name": asked.name, "snapshot_id": number}, f"would create tag {asked.name} of snapshot {number}")
 
 
-def delete_tag(opened: OpenTable, asked: models.DeleteTag, _: Report) -> Outcome:
+def drop_tag(opened: OpenTable, asked: models.DropTag, _: Report) -> Outcome:
     """Delete a tag."""
     removal = opened.table.drop_tag(asked.name, dry_run=asked.dry_run)
     verb = "would delete" if asked.dry_run else "deleted"
@@ -170,7 +170,7 @@ def create_branch(opened: OpenTable, asked: models.CreateBranch, _: Report) -> O
     return Outcome({"name": asked.name, "snapshot_id": start}, f"{verb} branch {asked.name}, {content}")
 
 
-def delete_branch(opened: OpenTable, asked: models.DeleteBranch, _: Report) -> Outcome:
+def drop_branch(opened: OpenTable, asked: models.DropBranch, _: Report) -> Outcome:
     """Delete a branch."""
     main = opened.on_branch(MAIN_BRANCH)
     known = main.table.branches()

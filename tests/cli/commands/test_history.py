@@ -46,14 +46,14 @@ def test_history_of_a_user_and_a_time(cli: Lakebed, busy: Table) -> None:
     snapshot = busy.snapshot(3)
     (one,) = cli.json("history", "db.people", "--user", snapshot.commit_user)["snapshots"]
     assert one["id"] == 3
-    since = cli.json("history", "db.people", "--since", str(snapshot.time_millis))["snapshots"]
+    since = cli.json("history", "db.people", "--from", str(snapshot.time_millis))["snapshots"]
     assert {4, 5, 6} <= {one["id"] for one in since}
-    assert cli.json("history", "db.people", "--until", "1 d")["total"] == 0
+    assert cli.json("history", "db.people", "--to", "1 d")["total"] == 0
 
 
 def test_a_cursor_of_some_time_ago(cli: Lakebed, busy: Table) -> None:
-    first = cli.json("history", "db.people", "--since", "3 d", "--limit", "2")
-    second = cli.json("history", "db.people", "--since", "3 d", "--limit", "9", "--cursor", first["next_cursor"])
+    first = cli.json("history", "db.people", "--from", "3 d", "--limit", "2")
+    second = cli.json("history", "db.people", "--from", "3 d", "--limit", "9", "--cursor", first["next_cursor"])
     assert [one["id"] for one in second["snapshots"]] == [4, 3, 2, 1]
 
 
@@ -100,7 +100,7 @@ def test_diff(cli: Lakebed, lake: Lake) -> None:
 def test_what_is_refused(cli: Lakebed, busy: Table, lake: Lake) -> None:
     assert "did you mean 'COMPACT'" in cli.fails(3, "history", "db.people", "--kind", "COMPCT")
     assert "is not a cursor" in cli.fails(3, "history", "db.people", "--cursor", "7")
-    assert "is not a time" in cli.fails(2, "history", "db.people", "--since", "soon")
+    assert "is not a time" in cli.fails(2, "history", "db.people", "--from", "soon")
     assert "does not exist" in cli.fails(4, "diff", "db.people", "1", "99")
     assert "has no tag 'x'" in cli.fails(4, "diff", "db.people", "x")
     cli.fails(2, "history", "db.people", "--limit", "0")

@@ -38,23 +38,23 @@ def test_replace_a_tag(cli: Lakebed, orders: Table) -> None:
     assert "99" in cli.fails(4, "tags", "replace", "db.orders", "v1", "--snapshot", "99")
 
 
-def test_delete_a_tag_with_what_only_it_needed(cli: Lakebed, orders: Table) -> None:
+def test_drop_a_tag_with_what_only_it_needed(cli: Lakebed, orders: Table) -> None:
     orders.create_tag("v1", snapshot=1)
     orders.truncate()
     orders.expire_snapshots(retain_max=1, retain_min=1, older_than=dt.datetime.now())
-    plan = cli.json("tags", "delete", "db.orders", "v1")
+    plan = cli.json("tags", "drop", "db.orders", "v1")
     assert plan["dry_run"] is True
     kinds = {kind["kind"]: kind["file_count"] for kind in plan["by_kind"]}
     assert kinds["data"] == 1
     assert sum(kinds.values()) == plan["file_count"] == len(plan["files"])
     assert all(Path(file["path"]).exists() for file in plan["files"])
     assert set(orders.tags()) == {"v1"}
-    shown = cli("tags", "delete", "db.orders", "v1", "--files", "--yes").out
-    assert shown.startswith("deleted tag v1\ndeleted ")
+    shown = cli("tags", "drop", "db.orders", "v1", "--files", "--yes").out
+    assert shown.startswith("dropped tag v1\ndeleted ")
     assert all(file["path"] in shown for file in plan["files"])
     assert not any(Path(file["path"]).exists() for file in plan["files"] if file["kind"] == "data")
     assert orders.tags() == {}
-    assert "v1" in cli.fails(4, "tags", "delete", "db.orders", "v1")
+    assert "v1" in cli.fails(4, "tags", "drop", "db.orders", "v1")
 
 
 def test_expire_tags(cli: Lakebed, orders: Table) -> None:
@@ -66,3 +66,14 @@ def test_expire_tags(cli: Lakebed, orders: Table) -> None:
     assert set(orders.tags()) == {"kept", "old"}
     assert cli("tags", "expire", "db.orders", "--yes").out == "deleted tag old\n"
     assert set(orders.tags()) == {"kept"}
+
+
+def test_the_old_words_still_work(cli: Lakebed, orders: Table) -> None:
+    orders.create_tag("v1", snapshot=1)
+    assert cli("tags", "delete", "db.orders", "v1", "--yes").out.startswith("dropped tag v1\n")
+    assert orders.tags() == {}
+    cli("consumers", "reset", "db.orders", "job")
+    assert cli("consumers", "delete", "db.orders", "job", "--yes").out.startswith("dropped consumer job")
+    assert orders.consumers() == {}
+    assert [cli.json("history", "db.orders", "--since", time)["total"] for time in ("1 d", "2999-01-01")] == [3, 0]
+    assert [cli.json("history", "db.orders", "--until", time)["total"] for time in ("1 d", "2999-01-01")] == [0, 3]

@@ -25,8 +25,10 @@ ACTIONS: list[tuple[str, dict[str, Any]]] = [
     ("compact-manifests", {}),
     ("expire-snapshots", {"retain_max": 2}),
     ("create-tag", {"name": "new"}),
+    ("drop-tag", {"name": "v1"}),
     ("delete-tag", {"name": "v1"}),
     ("create-branch", {"name": "fresh", "snapshot": 2}),
+    ("drop-branch", {"name": "dev"}),
     ("delete-branch", {"name": "dev"}),
     ("rollback", {"snapshot": 4}),
 ]
@@ -137,8 +139,8 @@ def test_tags(acting: httpx.Client, table: lakebed.Table) -> None:
         for name in ("a/b", ".x", "..", "a\0b"):
             assert act(acting, "orders", "create-tag", name=name, dry_run=dry_run)["state"] == "failed"
         assert "99" in act(acting, "orders", "create-tag", name="x", snapshot=99, dry_run=dry_run)["error"]
-        assert "nope" in act(acting, "orders", "delete-tag", name="nope", dry_run=dry_run)["error"]
-    assert act(acting, "orders", "delete-tag", name="new", dry_run=False)["state"] == "succeeded"
+        assert "nope" in act(acting, "orders", "drop-tag", name="nope", dry_run=dry_run)["error"]
+    assert act(acting, "orders", "drop-tag", name="new", dry_run=False)["state"] == "succeeded"
     assert sorted(table.tags()) == ["v1"]
 
 
@@ -156,15 +158,15 @@ def test_branches(acting: httpx.Client, table: lakebed.Table) -> None:
             == "failed"
         )
         for name in ("main", "nope"):
-            assert act(acting, "orders", "delete-branch", name=name, dry_run=dry_run)["state"] == "failed"
-    assert act(acting, "orders", "delete-branch", name="b2", dry_run=False)["state"] == "succeeded"
+            assert act(acting, "orders", "drop-branch", name=name, dry_run=dry_run)["state"] == "failed"
+    assert act(acting, "orders", "drop-branch", name="b2", dry_run=False)["state"] == "succeeded"
     assert table.branches() == ["b3", "dev"]
 
 
 def test_a_branch_that_the_table_reads_stays(acting: httpx.Client, table: lakebed.Table) -> None:
     table.alter(lakebed.changes.SetOption("scan.fallback-branch", "dev"))
     for dry_run in (True, False):
-        assert "scan.fallback-branch" in act(acting, "orders", "delete-branch", name="dev", dry_run=dry_run)["error"]
+        assert "scan.fallback-branch" in act(acting, "orders", "drop-branch", name="dev", dry_run=dry_run)["error"]
     assert get(acting, f"{TABLES}/orders/branches")["items"][1]["role"] == "fallback"
 
 
@@ -220,7 +222,7 @@ def test_unknown_tables_and_actions(acting: httpx.Client) -> None:
 def test_the_list_of_jobs(acting: httpx.Client) -> None:
     first = act(acting, "orders", "create-tag", name="one")
     second = act(acting, "events", "compact")
-    third = act(acting, "orders", "delete-tag", name="nope")
+    third = act(acting, "orders", "drop-tag", name="nope")
     page = get(acting, "/api/v1/jobs")
     assert page["items"] == [third, second, first]
     assert get(acting, "/api/v1/jobs", table="orders", state="failed")["items"] == [third]

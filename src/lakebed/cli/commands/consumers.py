@@ -15,7 +15,7 @@ from lakebed.cli.session import ListingGroup, open_table
 from lakebed.errors import CorruptError, NotFoundError, unknown_name
 
 app = typer.Typer(
-    cls=ListingGroup, no_args_is_help=True, help="List consumers (lakebed consumers TABLE), reset and delete them."
+    cls=ListingGroup, no_args_is_help=True, help="List consumers (lakebed consumers TABLE), reset and drop them."
 )
 
 ConsumerArgument = Annotated[str, typer.Argument(metavar="CONSUMER", help="The consumer.")]
@@ -60,9 +60,10 @@ def reset(
     Output(as_json=as_json).emit(record, lambda _: Text(show_text(done)))
 
 
-@app.command("delete")
+@app.command("delete", hidden=True)  # the old name
+@app.command("drop")
 @with_rule
-def delete(
+def drop(
     name: TableArgument,
     consumer: ConsumerArgument,
     yes: Yes = False,
@@ -70,7 +71,7 @@ def delete(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Delete a consumer. Snapshots that only it needs may expire then."""
+    """Drop a consumer. Snapshots that only it needs may expire then."""
     table = open_table(warehouse, name)
     known = _readable(table)
     if known is not None and consumer not in known:
@@ -82,14 +83,14 @@ def delete(
         return {"table": table.name, "consumer": consumer, "next_snapshot": (known or {}).get(consumer)}
 
     def view(record: dict[str, Any]) -> Text:
-        doing = "would delete" if record["dry_run"] else "deleted"
+        doing = "would drop" if record["dry_run"] else "dropped"
         return Text(show_text(f"{doing} consumer {consumer}, next snapshot {show_text(record['next_snapshot'])}"))
 
     plan_or_act(
         Output(as_json=as_json),
         run,
         view,
-        question=f"Delete consumer {consumer}?",
+        question=f"Drop consumer {consumer}?",
         yes=yes,
         dry_run=dry_run,
     )

@@ -35,13 +35,16 @@ Cursor = Annotated[
 ]
 Offset = Annotated[int, typer.Option("--offset", min=0, help="How many of the newest to skip.")]
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only commits of this user.")]
-Since = Annotated[
+FromTime = Annotated[
     str | None,
     typer.Option(
-        "--since", metavar="TIME", help="Only since a time: '2025-01-31 12:00', '3 d' ago, or epoch milliseconds."
+        "--from",
+        "--since",
+        metavar="TIME",
+        help="Only this time or later: '2025-01-31 12:00', '3 d' ago, or epoch milliseconds.",
     ),
 ]
-Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only up to a time.")]
+ToTime = Annotated[str | None, typer.Option("--to", "--until", metavar="TIME", help="Only this time or earlier.")]
 
 
 def snapshots(
@@ -89,8 +92,8 @@ def history(
     cursor: Cursor = None,
     offset: Offset = 0,
     user: User = None,
-    since: Since = None,
-    until: Until = None,
+    from_time: FromTime = None,
+    to_time: ToTime = None,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
@@ -100,7 +103,7 @@ def history(
     """
     out = Output(as_json=as_json)
     asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
-    between = {"from_time": _checked_time(since), "to_time": _checked_time(until)}
+    between = {"from_time": _checked_time(from_time), "to_time": _checked_time(to_time)}
     page = open_table(warehouse, name).history(kind=kind, **between, **asked)  # type: ignore[arg-type]
     records = [{**snapshot_record(one), **_recorded(one)} for one in page.snapshots]
     columns = [
@@ -158,15 +161,15 @@ def compactions(
     cursor: Cursor = None,
     offset: Offset = 0,
     user: User = None,
-    since: Since = None,
-    until: Until = None,
+    from_time: FromTime = None,
+    to_time: ToTime = None,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
     """Show a page of the compactions of a table, newest first: what they read and wrote, when, and their duration."""
     out = Output(as_json=as_json)
     asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
-    between = {"from_time": _checked_time(since), "to_time": _checked_time(until)}
+    between = {"from_time": _checked_time(from_time), "to_time": _checked_time(to_time)}
     page = open_table(warehouse, name).compactions(**between, **asked)  # type: ignore[arg-type]
     records = [_compaction_record(one) for one in page.compactions]
     columns = [

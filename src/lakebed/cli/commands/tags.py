@@ -140,9 +140,10 @@ def _target(table: lakebed.Table, snapshot: int | None) -> lakebed.Snapshot:
     return latest
 
 
-@app.command("delete")
+@app.command("delete", hidden=True)  # the old name
+@app.command("drop")
 @with_rule
-def delete(
+def drop(
     name: TableArgument,
     tag: TagArgument,
     list_files: ListFiles = False,
@@ -151,7 +152,7 @@ def delete(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Delete a tag and the files that only it needs."""
+    """Drop a tag and delete the files that only it needs."""
     table = open_table(warehouse, name)
 
     def run(only_plan: bool) -> dict[str, Any]:
@@ -159,14 +160,14 @@ def delete(
         return {"table": table.name, "tag": tag, **removal_record(removal)}
 
     def view(record: dict[str, Any]) -> RenderableType:
-        doing = "would delete" if record["dry_run"] else "deleted"
+        doing = "would drop" if record["dry_run"] else "dropped"
         return Group(Text(show_text(f"{doing} tag {tag}")), removal_view(record, list_files=list_files))
 
     plan_or_act(
         Output(as_json=as_json),
         run,
         view,
-        question=f"Delete tag {tag}?",
+        question=f"Drop tag {tag}?",
         yes=yes,
         dry_run=dry_run,
     )

@@ -14,8 +14,10 @@ ActionName = Literal[
     "compact-manifests",
     "expire-snapshots",
     "create-tag",
+    "drop-tag",
     "delete-tag",
     "create-branch",
+    "drop-branch",
     "delete-branch",
     "rollback",
 ]
@@ -67,7 +69,7 @@ class CreateTag(Action):
     time_retained: Length | None = None
 
 
-class DeleteTag(Action):
+class DropTag(Action):
     """Delete a tag and the files that only it needs."""
 
     name: Name
@@ -81,7 +83,7 @@ class CreateBranch(Action):
     tag: Name | None = None
 
 
-class DeleteBranch(Action):
+class DropBranch(Action):
     """Delete a branch."""
 
     name: Annotated[str, Field(min_length=1, max_length=255, examples=["dev"])]

@@ -68,9 +68,9 @@ def _start(
     return job
 
 
-def _action(name: ActionName, summary: str) -> Callable[[Route], Route]:
+def _action(name: ActionName, summary: str, *, deprecated: bool = False) -> Callable[[Route], Route]:
     path = f"{TABLE_PATH}/actions/{name}"
-    return acting.post(path, summary=summary, status_code=202, responses=ERRORS)
+    return acting.post(path, summary=summary, status_code=202, responses=ERRORS, deprecated=deprecated)
 
 
 @_action("compact", "Merge data files")
@@ -97,10 +97,16 @@ def create_tag(state: ServiceState, opened: Opened, asked: models.CreateTag, res
     return _start(state, opened, response, "create-tag", actions.create_tag, asked)
 
 
-@_action("delete-tag", "Delete a tag")
-def delete_tag(state: ServiceState, opened: Opened, asked: models.DeleteTag, response: Response) -> Job:
+@_action("drop-tag", "Delete a tag")
+def drop_tag(state: ServiceState, opened: Opened, asked: models.DropTag, response: Response) -> Job:
     """Delete a tag and the files that only it needs."""
-    return _start(state, opened, response, "delete-tag", actions.delete_tag, asked)
+    return _start(state, opened, response, "drop-tag", actions.drop_tag, asked)
+
+
+@_action("delete-tag", "Delete a tag", deprecated=True)
+def delete_tag(state: ServiceState, opened: Opened, asked: models.DropTag, response: Response) -> Job:
+    """The old name of drop-tag."""
+    return _start(state, opened, response, "delete-tag", actions.drop_tag, asked)
 
 
 @_action("create-branch", "Create a branch")
@@ -109,10 +115,16 @@ def create_branch(state: ServiceState, opened: Opened, asked: models.CreateBranc
     return _start(state, opened, response, "create-branch", actions.create_branch, asked)
 
 
-@_action("delete-branch", "Delete a branch")
-def delete_branch(state: ServiceState, opened: Opened, asked: models.DeleteBranch, response: Response) -> Job:
+@_action("drop-branch", "Delete a branch")
+def drop_branch(state: ServiceState, opened: Opened, asked: models.DropBranch, response: Response) -> Job:
     """Delete a branch; its files stay until orphan files are removed."""
-    return _start(state, opened, response, "delete-branch", actions.delete_branch, asked)
+    return _start(state, opened, response, "drop-branch", actions.drop_branch, asked)
+
+
+@_action("delete-branch", "Delete a branch", deprecated=True)
+def delete_branch(state: ServiceState, opened: Opened, asked: models.DropBranch, response: Response) -> Job:
+    """The old name of drop-branch."""
+    return _start(state, opened, response, "delete-branch", actions.drop_branch, asked)
 
 
 @_action("rollback", "Roll back to an earlier snapshot")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Path, Query
 
@@ -22,14 +22,21 @@ from lakebed.service.routes.parameters import (
 
 router = APIRouter(prefix=API, tags=["history"])
 
-Moment = Annotated[
+_FORMS: Final = "Epoch milliseconds, a time such as 2025-01-31 12:00:00, or a duration ago such as 3 d."
+Moment = Annotated[str | None, Query(min_length=1, max_length=64, description=_FORMS, examples=["3 d"])]
+FromTime = Annotated[
     str | None,
-    Query(
-        min_length=1,
-        max_length=64,
-        description="Epoch milliseconds, a time such as 2025-01-31 12:00:00, or a duration ago such as 3 d.",
-        examples=["3 d"],
-    ),
+    Query(min_length=1, max_length=64, description=f"Only commits of this time or later. {_FORMS}", examples=["3 d"]),
+]
+ToTime = Annotated[
+    str | None,
+    Query(min_length=1, max_length=64, description=f"Only commits of this time or earlier. {_FORMS}", examples=["3 d"]),
+]
+Since = Annotated[
+    str | None, Query(min_length=1, max_length=64, description="The old name of from_time.", deprecated=True)
+]
+Until = Annotated[
+    str | None, Query(min_length=1, max_length=64, description="The old name of to_time.", deprecated=True)
 ]
 
 
@@ -38,8 +45,10 @@ async def asked(
     cursor: Annotated[str | None, Query(max_length=64, description="next_cursor of the page before.")] = None,
     offset: Offset = 0,
     user: Annotated[str | None, Query(max_length=255, description="Only commits of this user.")] = None,
-    since: Moment = None,
-    until: Moment = None,
+    from_time: FromTime = None,
+    to_time: ToTime = None,
+    since: Since = None,
+    until: Until = None,
 ) -> dict[str, Any]:
     """Returns the requested part of a history as arguments of :meth:`lakebed.Table.history`."""
     return {
@@ -47,8 +56,8 @@ async def asked(
         "cursor": cursor,
         "offset": offset,
         "user": user,
-        "from_time": since,
-        "to_time": until,
+        "from_time": since if from_time is None else from_time,
+        "to_time": until if to_time is None else to_time,
     }
 
 

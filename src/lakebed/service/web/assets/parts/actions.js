@@ -59,7 +59,7 @@ export const ACTIONS = [
     ],
   },
   {
-    id: "delete-tag",
+    id: "drop-tag",
     title: "Delete a tag",
     verb: "Delete",
     isDestructive: true,
@@ -79,7 +79,7 @@ export const ACTIONS = [
     ],
   },
   {
-    id: "delete-branch",
+    id: "drop-branch",
     title: "Delete a branch",
     verb: "Delete",
     isDestructive: true,

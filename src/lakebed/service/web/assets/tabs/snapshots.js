@@ -13,8 +13,8 @@ const PAGE = 100;
 const KINDS = ["APPEND", "COMPACT", "OVERWRITE", "ANALYZE"];
 
 export function showSnapshots(panel, page, signal) {
-  const { kind = "", user = "", since: from = "", until = "" } = page.route.params;
-  const asked = { kind, user, since: from, until };
+  const { kind = "", user = "", from_time = "", to_time = "" } = page.route.params;
+  const asked = { kind, user, from_time, to_time };
   const summary = h("p.hint.summary", " ");
   const timeline = new Timeline((index) => list.show(index));
   const list = snapshotList(page, asked, signal, (found, all) => {
@@ -76,7 +76,7 @@ function snapshotList(page, asked, signal, onPage) {
     further: (row) =>
       h(
         "a",
-        { href: page.link("snapshots", { ...asked, until: row.time_millis }) },
+        { href: page.link("snapshots", { ...asked, to_time: row.time_millis }) },
         `Continue from ${moment(row.time_millis)}`,
       ),
   });
@@ -95,21 +95,21 @@ function filters(page, asked) {
     }),
     h(
       "details.more-filters",
-      { open: Boolean(isWide || asked.user || asked.since || asked.until) },
+      { open: Boolean(isWide || asked.user || asked.from_time || asked.to_time) },
       h("summary", "More filters"),
       field("From", {
-        id: "since",
+        id: "from_time",
         type: "datetime-local",
         step: "1",
-        value: local(asked.since),
-        ...onEnter("since", millis),
+        value: local(asked.from_time),
+        ...onEnter("from_time", millis),
       }),
       field("Until", {
-        id: "until",
+        id: "to_time",
         type: "datetime-local",
         step: "1",
-        value: local(asked.until),
-        ...onEnter("until", millis),
+        value: local(asked.to_time),
+        ...onEnter("to_time", millis),
       }),
       field("User", {
         id: "user",
