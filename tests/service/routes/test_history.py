@@ -102,7 +102,9 @@ def test_bad_questions(client: httpx.Client, part: str) -> None:
     path = f"{ORDERS}/{part}"
     assert "is not a cursor" in refused(client, path, 400, cursor="x")
     cursor = get(client, f"{ORDERS}/snapshots", limit=1)["next_cursor"]
-    assert "give either a cursor or an offset, not both" in refused(client, f"{ORDERS}/snapshots", 400, cursor=cursor, offset=1)
+    assert "give either a cursor or an offset, not both" in refused(
+        client, f"{ORDERS}/snapshots", 400, cursor=cursor, offset=1
+    )
     assert "other filters" in refused(client, path, 400, cursor=cursor, user="x")
     refused(client, path, 400, cursor="9" * 40)
     for limit in ("0", "-1", "1001", "1e9", "9" * 40, "x", ""):
