@@ -255,7 +255,7 @@ def test_an_empty_table(tmp_path: Path) -> None:
         ({"cursor": "../../x"}, "is not a cursor"),
         ({"cursor": 12}, "is not a cursor"),
         ({"cursor": "3-00000000"}, "other filters"),
-        ({"cursor": "3-00000000", "offset": 3}, "leave out one"),
+        ({"cursor": "3-00000000", "offset": 3}, "give either a cursor or an offset, not both"),
         ({"user": 3}, "user must be"),
         ({"from_time": "yesterday"}, "from_time is"),
     ],
