@@ -6,10 +6,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := src tests bench examples tools
 # Each of these has Spark sessions, a browser or other processes of its own, so each has a target of its own.
-ON_SPARK := tests/spark tests/sql tests/spark_cluster tests/cli/commands/test_sql_on_spark.py
-STREAMS := tests/spark/test_stream_source.py tests/spark/test_stream_sink.py
+ON_SPARK := tests/spark tests/datasource tests/sql tests/spark_cluster tests/cli/commands/test_sql_on_spark.py
+STREAMS := tests/datasource/test_stream_source.py tests/datasource/test_stream_sink.py
 # Kills drivers and workers of streams again and again.
-KILLS := tests/spark/test_stream_kills.py
+KILLS := tests/datasource/test_stream_kills.py
 # Measures time, so nothing else may run beside it.
 COSTS := tests/sql/test_cost.py
 SMOKE := tests/smoke
@@ -84,7 +84,7 @@ long: $(VENV)/.dev
 	LAKEBED_EFFORT=full $(PYTEST2) -m "long or scales or hypothesis" tests $(addprefix --ignore=,$(APART))
 
 spark: $(VENV)/.dev java
-	$(PYTEST2) tests/spark tests/cli/commands/test_sql_on_spark.py $(addprefix --ignore=,$(STREAMS) $(KILLS))
+	$(PYTEST2) tests/spark tests/datasource tests/cli/commands/test_sql_on_spark.py $(addprefix --ignore=,$(STREAMS) $(KILLS))
 
 cluster: $(VENV)/.dev java
 	$(BIN)/python -m pytest tests/spark_cluster
