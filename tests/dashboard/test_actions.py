@@ -85,7 +85,7 @@ def test_names_are_made_and_taken_away(opened: Opened, place: str, stock: lakebe
     page.get_by_role("button", name="Create now").click()
     expect(page.locator(".jobs .job")).to_have_count(2)
     assert "fresh" in (stock.tags() if noun == "tag" else stock.branches())
-    page.get_by_label("What", exact=True).select_option(f"delete-{noun}")
+    page.get_by_label("Action", exact=True).select_option(f"delete-{noun}")
     page.get_by_label("Name").fill("fresh")
     dry_run(page)
     page.get_by_role("button", name="Delete now").click()
@@ -97,7 +97,7 @@ def test_names_are_made_and_taken_away(opened: Opened, place: str, stock: lakebe
 def test_rolling_back_and_compacting_manifests(opened: Opened, place: str, stock: lakebed.Table) -> None:
     page = opened(f"{MAINTENANCE}?action=compact-manifests", at=place)
     dry_run(page)
-    page.get_by_label("What", exact=True).select_option("rollback")
+    page.get_by_label("Action", exact=True).select_option("rollback")
     page.get_by_label("To snapshot").fill("3")
     dry_run(page)
     page.get_by_role("button", name="Roll back now").click()
@@ -156,4 +156,4 @@ def test_health_leads_to_the_action_that_helps(opened: Opened, place: str, tmp_p
         small.write([{"id": number}])
     page = opened("t/demo/db/small", at=place)
     page.get_by_role("link", name="compact", exact=True).click()
-    expect(page.get_by_label("What", exact=True)).to_have_value("compact")
+    expect(page.get_by_label("Action", exact=True)).to_have_value("compact")
