@@ -52,7 +52,7 @@ def test_named_make_targets_exist(page: Path) -> None:
 
 
 def test_the_exit_codes_are_those_of_the_command_line() -> None:
-    from lakebed.cli.session import EXIT_CODES
+    from lakebed.cli.open_warehouse import EXIT_CODES
 
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", (ROOT / "docs" / "cli.md").read_text(), flags=re.MULTILINE)
     assert rows == [(str(int(code)), meaning) for code, meaning in EXIT_CODES.items()]

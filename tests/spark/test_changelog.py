@@ -19,7 +19,7 @@ from lakebed.metadata.store import TableStore
 from lakebed.operations.compact import compact_keyed as compact_operation
 from lakebed.operations.compact.compact_keyed import compact_keyed_table
 from lakebed.spark.spark_engine import OnSpark
-from lakebed.system_tables.changes import audit_log
+from lakebed.system_tables.change_logs import audit_log
 
 Make = Callable[..., TableStore]
 PRODUCERS = [

@@ -19,7 +19,7 @@ from lakebed import Lake
 from lakebed.buckets.fixed import bucket_of_rows
 from lakebed.errors import DataError
 from lakebed.metadata.store import TableStore
-from lakebed.spark.jobs import run_job
+from lakebed.spark.file_jobs import run_job
 from lakebed.spark.session import map_in_arrow, unmeasured_batches
 from lakebed.spark.write import exchange
 from lakebed.spark.write import write_frame as write

@@ -23,8 +23,8 @@ from lakebed.format.types.spark_types import schema_to_spark
 from lakebed.metadata.plan.file_scan import ScanMode, ScanRequest, scan
 from lakebed.metadata.store import TableStore
 from lakebed.operations import write as write_operation
-from lakebed.spark import jobs
-from lakebed.spark.jobs import JobFiles
+from lakebed.spark import file_jobs as jobs
+from lakebed.spark.file_jobs import JobFiles
 from lakebed.spark.write import exchange
 from lakebed.spark.write import write_frame as write
 from lakebed.table import Table

@@ -1,7 +1,7 @@
 """The ``lakebed`` command line.
 
-Each module of ``commands`` holds the command of its name, or the group of commands. ``session`` opens warehouses and
-maps errors to exit codes, ``output`` prints, ``consent`` asks before a command deletes something. Commands use the
+Each module of ``commands`` holds the command of its name, or the group of commands. ``open_warehouse`` opens warehouses
+and maps errors to exit codes, ``output`` prints, ``consent`` asks before a command deletes something. Commands use the
 public interface only.
 """
 
@@ -33,7 +33,7 @@ from lakebed.cli.commands import (
     tags,
     verify,
 )
-from lakebed.cli.session import EXIT_CODES, ExitCode, GuardedGroup
+from lakebed.cli.open_warehouse import EXIT_CODES, ExitCode, GuardedGroup
 from lakebed.version import VERSION
 
 __all__ = ["app", "main"]

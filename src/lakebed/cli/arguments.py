@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from lakebed.cli.session import WAREHOUSE_VARIABLE
+from lakebed.cli.open_warehouse import WAREHOUSE_VARIABLE
 from lakebed.errors import OptionError
 from lakebed.format.times import parse_time
 

@@ -1,7 +1,7 @@
 """Batch reads of the data source ``lakebed``: the schema of a read, and the reader that Spark runs.
 
-Spark plans in one process and reads in others, so everything that a task needs is pickled with its partition. Spark does
-not hand the data source to its own Parquet reader: all files go through Lakebed's readers here.
+Spark plans in one process and reads in others, so everything that a task needs is pickled with its partition. Spark
+does not hand the data source to its own Parquet reader: all files go through Lakebed's readers here.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class ScanReader(DataSourceReader):  # type: ignore[misc]
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Runs in a task: yields the rows of one split. If there are no splits, Spark passes a partition without a value."""
+        """Yields the rows of one split, in a task. Without splits, Spark passes a partition without a value."""
         if partition.value is not None:
             number, split = partition.value
             with plain_errors():

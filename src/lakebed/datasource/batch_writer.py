@@ -1,9 +1,11 @@
 """Batch writes of the data source ``lakebed``: tasks write files, then the driver makes one commit.
 
-Spark commits and aborts near the driver and writes in tasks; both sides exchange only pickled messages. Spark distributes
-the rows, so every task may write to every bucket. ``table.write(frame)`` shuffles the rows first and writes fewer files.
+Spark commits and aborts near the driver and writes in tasks; both sides exchange only pickled messages. Spark
+distributes the rows, so every task may write to every bucket. ``table.write(frame)`` shuffles the rows first and writes
+fewer files.
 
-Files of tasks become visible with the commit. Spark also calls ``abort`` after ``commit`` has raised an error. Therefore
+Files of tasks become visible with the commit. Spark also calls ``abort`` after ``commit`` has raised an error.
+Therefore
 ``abort`` checks first whether the snapshot exists, and deletes nothing if it does or if the check fails.
 """
 

@@ -1,8 +1,8 @@
 """``lakebed.stream_to``: a function for ``foreachBatch`` that writes each batch of a stream exactly once.
 
-The commit records the id of the query as its user and the number of the batch as its identifier. A batch that runs again
-finds its snapshot and writes nothing. Rows are written by ``table.write``: one shuffle and one file per bucket, dynamic
-buckets included; or on the driver, for small batches.
+The commit records the id of the query as its user and the number of the batch as its identifier. A batch that runs
+again finds its snapshot and writes nothing. Rows are written by ``table.write``: one shuffle and one file per bucket,
+dynamic buckets included; or on the driver, for small batches.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def stream_to(
         complete: Each batch replaces all rows of the table, as output mode "complete" needs.
         on_driver: The driver collects the rows of a batch and writes them itself. This is faster than tasks for batches
             that fit into the driver's memory.
-        commit_user: The name of the stream, the default is the id of the query. Spark Connect does not tell that id, so a
+        commit_user: The name of the stream, the default is the id of the query. Spark Connect does not tell that id, so
+        a
             name is needed there. Streams into the same table need different names.
 
     Returns:

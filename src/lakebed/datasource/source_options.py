@@ -95,7 +95,10 @@ def stream_table(options: Options) -> Table:
 
 
 def open_table(options: Options, others: frozenset[str]) -> Table | SystemTable:
-    """Opens the table that ``path`` and ``warehouse`` name; options outside of ``others`` are passed on to the table."""
+    """Opens the table that ``path`` and ``warehouse`` name.
+
+    Options outside of ``others`` are passed on to the table.
+    """
     own = {name: value for name, value in options.items() if name not in others}
     path, warehouse = options.get("path"), options.get("warehouse")
     if path is None:

@@ -1,4 +1,4 @@
-"""The options of streams of ``format("lakebed")``: where a stream starts, how much a batch reads, and how it is written."""
+"""The options of streams of ``format("lakebed")``: where it starts, how much a batch reads, how it is written."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A table as the sink of a stream, ``writeStream.format("lakebed")``: each batch is committed exactly once.
 
-The commit records the id of the query as its user and the number of the batch as its identifier. The checkpoint of a query
-keeps both. A batch that runs again after a crash finds its snapshot, and deletes the files that it wrote again. This works as
-long as the snapshot of the last batch has not expired.
+The commit records the id of the query as its user and the number of the batch as its identifier. The checkpoint of a
+query keeps both. A batch that runs again after a crash finds its snapshot, and deletes the files that it wrote again.
+This works as long as the snapshot of the last batch has not expired.
 
 The tasks of the query write files without a shuffle, so each task writes to every bucket that it has rows of. Dynamic
 buckets need one writer that knows all keys: there tasks stage their rows, and the driver writes them

@@ -1,7 +1,8 @@
 """A table as the source of a stream, ``readStream.format("lakebed")``: Spark reads the files between two positions.
 
-Spark plans a query in one process: the first position, the end of the next batch, and its files. So the list of files of a
-large first snapshot is kept there. Tasks get the files and all that is needed to read them. Positions are small JSON objects.
+Spark plans a query in one process: the first position, the end of the next batch, and its files. So the list of files
+of a large first snapshot is kept there. Tasks get the files and all that is needed to read them. Positions are small
+JSON objects.
 """
 
 from __future__ import annotations

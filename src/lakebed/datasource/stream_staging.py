@@ -1,8 +1,8 @@
 """Rows of a batch of a stream that tasks stage for the driver, which assigns dynamic buckets.
 
-A task writes its rows, in the types of the table, to an Arrow file in the folder of the table's indexes. The file has the
-name of a temporary file: no reader opens it, and removal of orphan files deletes it after a crash. The driver reads the
-files in order, a batch of rows at a time, and deletes them whether the commit succeeds or not.
+A task writes its rows, in the types of the table, to an Arrow file in the folder of the table's indexes. The file has
+the name of a temporary file: no reader opens it, and removal of orphan files deletes it after a crash. The driver reads
+the files in order, a batch of rows at a time, and deletes them whether the commit succeeds or not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class RowsStaged(WriterCommitMessage):  # type: ignore[misc]
 
 
 def stage_rows(store: TableStore, batches: Iterator[pa.RecordBatch], row_kind: str | None) -> RowsStaged:
-    """Runs in a task: stages rows for the driver. ``row_kind`` names the column with the kind of each row, if there is one."""
+    """Stages rows for the driver, in a task. ``row_kind`` names the column with the kind of each row, if any."""
     schema = store.schema()
     columns = _staged_schema(schema, row_kind)
     path = f"{store.paths.indexes}/.rows-{uuid.uuid4()}.tmp"

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fastapi import APIRouter, FastAPI, Response
 from starlette.concurrency import run_in_threadpool
 
-from lakebed.service.errors import add_handlers, documented
+from lakebed.service.error_answers import add_handlers, documented
 from lakebed.service.guard import OPENAPI_PATH, Guard
 from lakebed.service.metrics import Measured
 from lakebed.service.models.tables import Alive

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeAlias
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from lakebed.service.errors import RefusedError, answer
+from lakebed.service.error_answers import RefusedError, answer
 from lakebed.service.settings import Settings
 
 Scope: TypeAlias = MutableMapping[str, Any]

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias, get_args
 
 from lakebed.errors import LakebedError, NotFoundError
-from lakebed.service.errors import RefusedError
+from lakebed.service.error_answers import RefusedError
 from lakebed.service.metrics import Metrics
 from lakebed.service.models.jobs import ActionName, Job, JobState, Progress
 from lakebed.service.settings import Limits

@@ -16,7 +16,7 @@ from lakebed.errors import LakebedError
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.plan.time_travel import find_snapshot
-from lakebed.service.errors import RefusedError
+from lakebed.service.error_answers import RefusedError
 from lakebed.service.jobs import Jobs
 from lakebed.service.metrics import Metrics
 from lakebed.service.models.tables import Health

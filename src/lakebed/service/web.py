@@ -18,7 +18,7 @@ from typing import Final
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from lakebed.service.errors import answer
+from lakebed.service.error_answers import answer
 
 _TYPES: Final = {
     ".html": "text/html; charset=utf-8",

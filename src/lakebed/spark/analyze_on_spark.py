@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lakebed.format.types.data_types import Field
 from lakebed.operations.analyze import Work
 from lakebed.rows.summary import Summary, joined
-from lakebed.spark.jobs import run_job
+from lakebed.spark.file_jobs import run_job
 from lakebed.spark.read.native_files import TASK_MERGE_BUDGET, Reader, Split, divide, pack, split_size
 from lakebed.spark.read.read_frame import for_task, parallelism
 

@@ -1,7 +1,7 @@
 """Casts the columns of a frame as Spark's INSERT does: ANSI store assignment.
 
-Numbers are cast to other numbers if each value fits, dates and timestamps to each other, and all of these to texts. Only
-casts that Lakebed's writers do not do are done here, in Spark. The writers raise an error for all other types.
+Numbers are cast to other numbers if each value fits, dates and timestamps to each other, and all of these to texts.
+Only casts that Lakebed's writers do not do are done here, in Spark. The writers raise an error for all other types.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The columns of a table in Spark's types, and Arrow data in the types that Spark takes.
 
-All columns and nested fields are nullable, as Spark's own Parquet reader returns them; a table may be read in part by Spark
-and in part by Lakebed's readers. Spark's timestamps have microseconds: finer digits are cut off, as in Apache Paimon's Spark
-connector.
+All columns and nested fields are nullable, as Spark's own Parquet reader returns them; a table may be read in part by
+Spark and in part by Lakebed's readers. Spark's timestamps have microseconds: finer digits are cut off, as in Apache
+Paimon's Spark connector.
 """
 
 from __future__ import annotations

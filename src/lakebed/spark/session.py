@@ -1,10 +1,9 @@
-"""The Spark session that work runs in: the one at hand, or a local one that is started with settings that fit.
+"""The Spark session that Lakebed uses: the given one, the active one, or a new local one.
 
-Nothing here imports pyspark before it is needed. What keeps Spark from starting (no pyspark, no Java, a Java that is too
-old) is one sentence that says what to install, told before Spark's own traces. Workers need lakebed: those that lack it, or
-have another version, are sent the package once per session (:func:`prepare_workers`), the first time that Lakebed runs
-something there; whoever only uses ``format("lakebed")`` calls it beforehand. What it depends on (pyarrow, numpy, ...) must be in
-the workers' own environment.
+Nothing here imports pyspark before it is needed. If Spark cannot start (no pyspark, no Java, or a Java that is too old),
+one sentence says what to install. Workers need lakebed: :func:`prepare_workers` sends the package, once per session, to
+workers that lack it or have another version. Lakebed calls it before its first task; programs that only use
+``format("lakebed")`` call it themselves. Dependencies (pyarrow, numpy, ...) must be installed for the workers.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from lakebed.errors import LakebedError
-from lakebed.spark.settings import set_for_now
+from lakebed.spark.session_settings import set_for_now
 from lakebed.spark.worker_errors import recorded_errors
 from lakebed.version import VERSION
 
@@ -187,13 +186,13 @@ def map_in_arrow(frame: DataFrame, kernel: Any, schema: Any) -> DataFrame:
 def unmeasured_batches(frame: DataFrame, rows: int) -> Iterator[None]:
     """Makes Spark pass the rows of this frame to Python in batches of ``rows`` rows, without measuring each row.
 
-    Spark 4.1 and later add up the bytes of all columns after each row to end a batch at a size limit. That takes as long as
-    all the rest. A thousand rows of a few kilobytes need no limit. The limit stays if the user has set it, and for frames
-    with other columns than numbers, times and texts.
+    Spark 4.1 and later add up the bytes of all columns after each row to end a batch at a size limit. That takes as
+    long as all the rest. A thousand rows of a few kilobytes need no limit. The limit stays if the user has set it, and
+    for frames with other columns than numbers, times and texts.
 
     A batch of very large texts then fails, and the caller has to repeat the work with the limit, see
-    :func:`~lakebed.spark.worker_errors.java_causes`. Spark Connect does not tell the cause of a failure, so there frames
-    with texts keep the limit.
+    :func:`~lakebed.spark.worker_errors.java_causes`. Spark Connect does not tell the cause of a failure, so there
+    frames with texts keep the limit.
     """
     spark = frame.sparkSession
     tells_causes = hasattr(spark, "_jsparkSession")
@@ -230,8 +229,8 @@ def without_pandas_note() -> Iterator[None]:
 def prepare_workers(spark: SparkSession) -> None:
     """Sends the package to workers that do not have this version of it, once per session.
 
-    Call it before a Python function that uses Lakebed is given to Spark: Spark records at that moment which packages the
-    workers need. Reads and writes through Lakebed call it themselves.
+    Call it before a Python function that uses Lakebed is given to Spark: Spark records at that moment which packages
+    the workers need. Reads and writes through Lakebed call it themselves.
 
     Args:
         spark: The Spark session.
@@ -307,7 +306,7 @@ def package_zip() -> str:
 
 
 def _register_source(spark: SparkSession) -> None:
-    """Make ``format("lakebed")`` known: what was sent is not where Spark looks for data sources that nobody registered."""
+    """Registers ``format("lakebed")``. Spark does not search the package that was sent for data sources."""
     from pyspark_lakebed import DefaultSource  # noqa: PLC0415 - Spark is optional
 
     spark.dataSource.register(DefaultSource)

@@ -1,10 +1,11 @@
 """Lakebed's errors on their way from Spark's Python workers to the driver.
 
-Spark passes only the text of an exception to the driver. Lakebed therefore sends a record with that text: one line of JSON
-with the name of the error's class and its message. The driver decodes the record with a table of known classes.
+Spark passes only the text of an exception to the driver. Lakebed therefore sends a record with that text: one line of
+JSON with the name of the error's class and its message. The driver decodes the record with a table of known classes.
 
-Users should see one sentence instead of the stack trace of a worker. Spark leaves the trace out if an environment variable
-is set in the process that raises the error. Spark ends that process, so setting the variable affects no other task.
+Users should see one sentence instead of the stack trace of a worker. Spark leaves the trace out if an environment
+variable is set in the process that raises the error. Spark ends that process, so setting the variable affects no other
+task.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def plain_errors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def recorded_errors() -> Iterator[None]:
-    """Hides the stack trace of a Lakebed error and adds the record that :func:`recorded_error` decodes on the driver."""
+    """Hides the stack trace of a Lakebed error and adds a record, which :func:`recorded_error` decodes."""
     with plain_errors():
         try:
             yield

@@ -1,4 +1,4 @@
-"""Runs ``ANALYZE TABLE t COMPUTE STATISTICS [NOSCAN | FOR COLUMNS a, b | FOR ALL COLUMNS]``, given the plan of Spark."""
+"""Runs ``ANALYZE TABLE t COMPUTE STATISTICS [NOSCAN | FOR COLUMNS a, b | FOR ALL COLUMNS]`` as Spark planned it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Adds a lake to a Spark session as a catalog. Only this module changes private state of Spark.
 
-It needs two things of a session: a catalog manager that keeps catalogs in a map named ``catalogs``, and an optimizer that
-takes further rules. Both are tested before anything is changed, and an error in one sentence is raised if a test fails.
-The module also registers Paimon's table functions, and wraps the parser before Spark 4.3
+It needs two things of a session: a catalog manager that keeps catalogs in a map named ``catalogs``, and an optimizer
+that takes further rules. Both are tested before anything is changed, and an error in one sentence is raised if a test
+fails. The module also registers Paimon's table functions, and wraps the parser before Spark 4.3
 (:mod:`lakebed.sql.options_in_names`). A session made with ``newSession`` has to be attached separately.
 """
 
@@ -68,7 +68,10 @@ def attach(spark: SparkSession, name: str, lake: Lake) -> Jvm:
 
 
 def _check_version(version: str) -> None:
-    """Raises UnsupportedError for a Spark that is too old. Whether a newer one works is found out by :func:`_probed`."""
+    """Raises UnsupportedError for a Spark that is too old.
+
+    Whether a newer one works is found out by :func:`_probed`.
+    """
     if version_numbers(version) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise UnsupportedError(
@@ -115,7 +118,7 @@ def _serve_callbacks(jvm: Jvm) -> None:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether to keep a log record: those about exceptions that are passed from Python to Java on purpose are dropped."""
+    """Whether to keep a log record. Exceptions that Python passes to Java on purpose are not logged."""
     error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
     return not getattr(error, MEANT, False)
 

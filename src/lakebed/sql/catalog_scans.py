@@ -1,8 +1,8 @@
 """Scans that Spark plans: Spark pushes columns, conditions and a limit down, and gets the plan of a DataFrame.
 
 A scan is pinned to its snapshot when Spark builds it. Conditions that :mod:`lakebed.sql.pushed_filters` can convert are
-evaluated by the scan, Spark evaluates the others. The plan replaces the scan in the query, so Spark optimizes the read of
-files that need no merge like a read of Parquet files.
+evaluated by the scan, Spark evaluates the others. The plan replaces the scan in the query, so Spark optimizes the read
+of files that need no merge like a read of Parquet files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Streams of tables that a query names through the catalog: ``readStream.table(...)`` and ``writeStream.toTable(...)``.
 
-Spark asks the catalog's table for a ``MicroBatchStream`` or a ``StreamingWrite``. Both are made by Spark's own classes for data
-sources in Python, with the data source ``lakebed``.
+Spark asks the catalog's table for a ``MicroBatchStream`` or a ``StreamingWrite``. Both are made by Spark's own classes
+for data sources in Python, with the data source ``lakebed``.
 """
 
 from __future__ import annotations

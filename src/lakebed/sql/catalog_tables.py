@@ -1,4 +1,4 @@
-"""Tables of the catalog: columns, partitions and properties, and how Spark reads, writes, deletes and truncates them."""
+"""Tables of the catalog: columns, partitions, properties, and how Spark reads and changes them."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class TableProxy(_Table, implements=_TABLE):
         return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts, stream)
 
     def _check_columns(self, table: Table, columns: Sequence[str]) -> None:
-        """Raises UnsupportedError if the version lacks a column: before Spark 4.3 the columns are taken before the options come."""
+        """Raises UnsupportedError if the version lacks a column: Spark before 4.3 reads columns before options."""
         known = {column.name for column in table.scan(**self._travel).columns}
         missing = [name for name in columns if name not in known]
         if missing:

@@ -86,7 +86,10 @@ class TableWriteBuilder(
 
 
 def partition_of(conditions: Sequence[pred.Node | None], schema: TableSchema) -> dict[str, Any] | None:
-    """Returns the partition that conditions describe, empty for all rows; ``None`` if they do not describe a partition."""
+    """Returns the partition that conditions describe, empty for all rows.
+
+    ``None`` if they do not describe a partition.
+    """
     found: dict[str, Any] = {}
     for node in conditions:
         for part in () if node is None else pred.conjuncts(node):

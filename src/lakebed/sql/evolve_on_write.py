@@ -1,7 +1,7 @@
 """Option ``write.merge-schema``: adds the columns of new rows to the table before the rows are written.
 
-Spark does not check or cast rows for such a table. This is done here, after the schema has changed, with the methods that
-Spark uses for other tables: they cast values, fill missing columns with defaults and raise Spark's errors.
+Spark does not check or cast rows for such a table. This is done here, after the schema has changed, with the methods
+that Spark uses for other tables: they cast values, fill missing columns with defaults and raise Spark's errors.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def session_options(jvm: Jvm, catalog: str, name: str) -> dict[str, str]:
 
 
 def options_for(catalog: str, name: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """Returns the settings (without their prefix) for a table. Unknown names apply to all tables, which will refuse them.
+    """Returns the settings for a table, without their prefix. Unknown names apply to all tables, which refuse them.
 
     >>> options_for("lakebed", "db.t$snapshots", {"branch": "b", "lakebed.db.t.branch": "c", "other.db.t.bucket": "2"})
     {'branch': 'c'}

@@ -1,7 +1,7 @@
-"""Options of a query in the names of tables, for Spark 4.1 and 4.2: the Python side of ``OptionsInNames.java``, which says why.
+"""Options of a query in table names, for Spark 4.1 and 4.2. ``OptionsInNames.java``, the Java side, says why.
 
-Since Spark 4.3 tables are loaded with the options of a query. Before that, tables that a statement names get them through
-their names, and tables of ``spark.read.option(...).table(...)`` get them with their scans.
+Since Spark 4.3 tables are loaded with the options of a query. Before that, tables that a statement names get them
+through their names, and tables of ``spark.read.option(...).table(...)`` get them with their scans.
 """
 
 from __future__ import annotations

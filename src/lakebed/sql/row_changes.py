@@ -2,8 +2,8 @@
 
 Changes of primary-key tables are written as new rows and deletes. Merge engines that would not show them are refused.
 
-Append tables are rewritten: the commit replaces the files that were read by files with all their rows, changed or not. The
-statement fails if another commit has removed one of the files.
+Append tables are rewritten: the commit replaces the files that were read by files with all their rows, changed or not.
+The statement fails if another commit has removed one of the files.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class _Target:
         self.table.write(frame, row_kind=_KIND)
 
     def assigned(self, verb: str, assignments: Any) -> dict[str, Column]:
-        """Returns the values of all columns after an ``Update`` or ``Insert``, with Spark's checks, casts and defaults."""
+        """Returns all values of a row after an ``Update`` or ``Insert``, with Spark's checks, casts and defaults."""
         aligned = self.jvm.bridge.aligned(verb, self.relation.output(), assignments)
         each = [aligned.apply(i) for i in range(aligned.size())]
         return {assignment.key().name(): self.column(assignment.value()) for assignment in each}
@@ -109,7 +109,10 @@ class _Target:
                 )
 
     def seen(self, verb: str, values: Mapping[str, Column]) -> dict[str, Column]:
-        """Returns the values of an update; the job fails if one is set to NULL and the merge engine partial-update ignores it."""
+        """Returns the values of an update.
+
+        The job fails if one is set to NULL and the merge engine partial-update ignores it.
+        """
         from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
         if TableOptions(self.schema.options).merge_engine != "partial-update":
@@ -283,7 +286,10 @@ def _unchanged_keys(target: _Target, values: Mapping[str, Column]) -> dict[str, 
 def _changes(
     target: _Target, rows: DataFrame, source: DataFrame, on: Column, actions: _Actions, *, keep_others: bool = False
 ) -> DataFrame:
-    """Returns the rows after the actions, each with its kind; with ``keep_others`` also those that no action changes."""
+    """Returns the rows after the actions, each with its kind.
+
+    With ``keep_others`` also those that no action changes.
+    """
     parts = []
     if actions.matched:
         parts.append(_joined(target, rows, source, on, actions, keep_others))
@@ -301,7 +307,7 @@ def _changes(
 def _joined(
     target: _Target, rows: DataFrame, source: DataFrame, on: Column, actions: _Actions, keep_others: bool
 ) -> DataFrame:
-    """Runs all clauses with one join: :func:`_check_matches` ensures that a target row matches one source row at most."""
+    """Runs all clauses with one join. :func:`_check_matches` refuses several source rows for one target row."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     all_target, all_source = keep_others or bool(actions.of_target), bool(actions.of_source)
@@ -330,7 +336,10 @@ def _acted(
     keep_others: bool,
     others: Column | None = None,
 ) -> DataFrame:
-    """Returns the results of the first action that applies to each row; ``others`` selects rows that may stay unchanged."""
+    """Returns the results of the first action that applies to each row.
+
+    ``others`` selects rows that may stay unchanged.
+    """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
     number: Any = F.when(F.lit(False), F.lit(-1))

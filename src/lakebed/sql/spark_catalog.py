@@ -331,7 +331,10 @@ class Catalog(
         return self._jvm.array(self._jvm.connector.catalog.Identifier, [])
 
     def loadFunction(self, ident: Any) -> Any:  # noqa: N802 - Java's name
-        """Raises the error on which Spark reports an unknown function with suggestions; the catalog has no functions."""
+        """Raises the error on which Spark reports an unknown function with suggestions.
+
+        The catalog has no functions.
+        """
         raise JavaThrow(self._jvm.sql.catalyst.analysis.NoSuchFunctionException(ident))
 
     def functionExists(self, _ident: Any) -> bool:  # noqa: N802 - Java's name

@@ -1,4 +1,4 @@
-"""Runs a statement with the lake as the current catalog of the session, so that ``database.table`` is a table of the lake."""
+"""Runs a statement with the lake as the current catalog, so that ``database.table`` is a table of the lake."""
 
 from __future__ import annotations
 

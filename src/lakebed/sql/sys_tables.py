@@ -1,4 +1,7 @@
-"""Tables about all tables of a lake, in the database ``sys``. They are computed on read; ``SHOW TABLES`` does not list them."""
+"""Tables about all tables of a lake, in the database ``sys``. They are computed on read.
+
+``SHOW TABLES`` does not list them.
+"""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.rows.where import parse_where
 from lakebed.system_tables.chain import chain, partitions
-from lakebed.system_tables.changes import audit_log, binlog
+from lakebed.system_tables.change_logs import audit_log, binlog
 from lakebed.system_tables.files import buckets, file_key_ranges, files, manifests, table_indexes
 from lakebed.system_tables.history import (
     aggregation_fields,

@@ -16,7 +16,7 @@ import lakebed.spark.session
 from lakebed import Lake, Table
 from lakebed.cli.commands import sql as module
 from lakebed.cli.commands.sql import history_path, prompt, unique_names
-from lakebed.cli.statements import is_open, split_statements
+from lakebed.cli.split_statements import is_open, split_statements
 from lakebed.errors import LakebedError
 
 # ------------------------------------------------------------------------------------------------- cutting statements

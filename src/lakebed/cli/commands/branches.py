@@ -11,9 +11,9 @@ from rich.text import Text
 import lakebed
 from lakebed.cli.arguments import DryRun, Json, Snapshot, TableArgument, Warehouse, Yes
 from lakebed.cli.consent import plan_or_act, with_rule
+from lakebed.cli.open_warehouse import ListingGroup, open_table
 from lakebed.cli.output import Column, Output, listing, show_text
 from lakebed.cli.records import deleted_text, snapshot_record
-from lakebed.cli.session import ListingGroup, open_table
 from lakebed.errors import NotFoundError, unknown_name
 from lakebed.format.human_text import ids_text
 

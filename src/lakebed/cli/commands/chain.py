@@ -10,8 +10,8 @@ from rich.text import Text
 
 from lakebed.cli.arguments import DryRun, Json, TableArgument, Warehouse, Where, Yes
 from lakebed.cli.consent import plan_or_act, with_rule
+from lakebed.cli.open_warehouse import GuardedGroup, open_table
 from lakebed.cli.output import Column, Output, listing, show_text
-from lakebed.cli.session import GuardedGroup, open_table
 from lakebed.format.human_text import count_text
 
 app = typer.Typer(

@@ -8,9 +8,9 @@ import typer
 from rich.text import Text
 
 from lakebed.cli.arguments import Json, TableArgument, Warehouse, Where
+from lakebed.cli.open_warehouse import open_table
 from lakebed.cli.output import Output, show_text
 from lakebed.cli.records import snapshot_record
-from lakebed.cli.session import open_table
 
 
 def compact(

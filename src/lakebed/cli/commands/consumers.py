@@ -10,8 +10,8 @@ from rich.text import Text
 import lakebed
 from lakebed.cli.arguments import DryRun, Json, TableArgument, Warehouse, Yes
 from lakebed.cli.consent import plan_or_act, with_rule
+from lakebed.cli.open_warehouse import ListingGroup, open_table
 from lakebed.cli.output import Column, Output, listing, show_text
-from lakebed.cli.session import ListingGroup, open_table
 from lakebed.errors import CorruptError, NotFoundError, unknown_name
 
 app = typer.Typer(

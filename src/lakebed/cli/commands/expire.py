@@ -10,9 +10,9 @@ from rich.text import Text
 
 from lakebed.cli.arguments import DryRun, Json, OlderThan, TableArgument, Warehouse, Yes, moment
 from lakebed.cli.consent import plan_or_act, with_rule
+from lakebed.cli.open_warehouse import open_table
 from lakebed.cli.output import Column, Output, listing, show_text
 from lakebed.cli.records import ListFiles, removal_record, removal_view
-from lakebed.cli.session import open_table
 from lakebed.format.human_text import count_text, ids_text
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lakebed.cli.arguments import Json, TableArgument, Version, Warehouse, Where
+from lakebed.cli.open_warehouse import open_lake, open_table, system_name
 from lakebed.cli.output import Column, Output, listing, show_clock, show_size
-from lakebed.cli.session import open_lake, open_table, system_name
 from lakebed.format.human_text import count_text
 
 

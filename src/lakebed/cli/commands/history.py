@@ -11,6 +11,7 @@ from rich.text import Text
 
 import lakebed
 from lakebed.cli.arguments import Json, TableArgument, Warehouse, moment
+from lakebed.cli.open_warehouse import open_table
 from lakebed.cli.output import (
     Column,
     Output,
@@ -24,7 +25,6 @@ from lakebed.cli.output import (
     show_value,
 )
 from lakebed.cli.records import snapshot_record
-from lakebed.cli.session import open_table
 from lakebed.errors import NotFoundError
 from lakebed.format.commit_facts import BYTES_ADDED, BYTES_DELETED, FILES_ADDED, FILES_DELETED, read_count
 from lakebed.format.human_text import count_text

@@ -6,9 +6,9 @@ from typing import Any
 
 from lakebed.cli.arguments import DryRun, Json, OlderThan, TableArgument, Warehouse, Yes, moment
 from lakebed.cli.consent import plan_or_act, with_rule
+from lakebed.cli.open_warehouse import open_table
 from lakebed.cli.output import Output
 from lakebed.cli.records import ListFiles, removal_record, removal_view
-from lakebed.cli.session import open_table
 
 
 @with_rule

@@ -10,9 +10,9 @@ from rich.text import Text
 
 from lakebed.cli.arguments import DryRun, Json, Snapshot, TableArgument, Tag, Timestamp, Warehouse, Yes, moment
 from lakebed.cli.consent import plan_or_act, with_rule
+from lakebed.cli.open_warehouse import open_table
 from lakebed.cli.output import Output, show_text
 from lakebed.cli.records import deleted_text
-from lakebed.cli.session import open_table
 
 
 @with_rule

@@ -9,8 +9,8 @@ from rich.text import Text
 
 import lakebed
 from lakebed.cli.arguments import Json, Tag, Timestamp, Version, Warehouse, Where, moment
+from lakebed.cli.open_warehouse import open_any
 from lakebed.cli.output import Column, Output, listing, show_text, show_value
-from lakebed.cli.session import open_any
 from lakebed.errors import OptionError
 from lakebed.format.human_text import count_text
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lakebed.cli.arguments import Warehouse
-from lakebed.cli.session import open_lake
+from lakebed.cli.open_warehouse import open_lake
 from lakebed.errors import LakebedError, NotFoundError, OptionError, UnsupportedError
 
 if TYPE_CHECKING:

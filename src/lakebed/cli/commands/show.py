@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 
 import lakebed
 from lakebed.cli.arguments import Json, TableArgument, Warehouse
+from lakebed.cli.open_warehouse import open_lake, open_table, system_name
 from lakebed.cli.output import (
     Column,
     Output,
@@ -22,7 +23,6 @@ from lakebed.cli.output import (
     show_time,
 )
 from lakebed.cli.records import snapshot_record
-from lakebed.cli.session import open_lake, open_table, system_name
 from lakebed.errors import LakebedError
 from lakebed.format.human_text import count_text
 

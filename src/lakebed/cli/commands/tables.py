@@ -8,8 +8,8 @@ import typer
 
 import lakebed
 from lakebed.cli.arguments import Json, Warehouse
+from lakebed.cli.open_warehouse import open_lake
 from lakebed.cli.output import Column, Output, listing, show_names
-from lakebed.cli.session import open_lake
 from lakebed.errors import LakebedError
 
 

@@ -11,9 +11,9 @@ from rich.text import Text
 import lakebed
 from lakebed.cli.arguments import DryRun, Json, OlderThan, Snapshot, TableArgument, Warehouse, Yes, moment
 from lakebed.cli.consent import plan_or_act, with_rule
+from lakebed.cli.open_warehouse import ListingGroup, open_lake, open_table, system_name
 from lakebed.cli.output import Column, Output, listing, show_clock, show_text
 from lakebed.cli.records import ListFiles, removal_record, removal_view
-from lakebed.cli.session import ListingGroup, open_lake, open_table, system_name
 from lakebed.errors import NotFoundError, unknown_name
 
 app = typer.Typer(

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from lakebed.cli.arguments import DryRun, Json, Warehouse, Yes
 from lakebed.cli.consent import plan_or_act, with_rule
+from lakebed.cli.open_warehouse import ExitCode, open_lake, open_table
 from lakebed.cli.output import Column, Output, facts, listing, show_size, show_text
-from lakebed.cli.session import ExitCode, open_lake, open_table
 from lakebed.format.human_text import count_text
 
 if TYPE_CHECKING:

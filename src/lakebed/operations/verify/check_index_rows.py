@@ -99,7 +99,7 @@ def _check_hash_indexes(structure: Structure, part: BranchFiles, known: dict[int
                     f"{holder.label}; "
                     "the next write may put them into another bucket, and they would be there twice",
                     str(structure.files.paths[row]).rsplit("/", 1)[0],
-                    "rebuild_index() makes the index anew from the data files",
+                    "rebuild_index() rebuilds the index from the data files",
                 )
 
 
@@ -123,7 +123,7 @@ def _check_count(structure: Structure, entry: IndexEntry, count: int) -> None:
             "wrong-hash-index",
             f"it has {count_text(count, 'hash', 'hashes')}, but its entry says {entry.row_count:,}",
             path,
-            "rebuild_index() makes the index anew from the data files",
+            "rebuild_index() rebuilds the index from the data files",
         )
 
 
@@ -143,5 +143,5 @@ def _check_one_bucket_per_hash(structure: Structure, indexes: dict[tuple[bytes, 
                 f"in {label}; keys may "
                 "be there twice",
                 structure.branches[0].branch.store.paths.indexes,
-                "overwrite the partition, which makes its index anew",
+                "overwrite the partition, which rebuilds its index",
             )

@@ -25,7 +25,7 @@ from lakebed.operations.verify.report import Findings, some
 I64: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
-_ADVICE = "restore the lists that name it, or compact the table's manifests with Apache Paimon, which writes them anew"
+_ADVICE = "restore the lists that name it, or compact the table's manifests with Apache Paimon, which rewrites them"
 
 
 def check_metas(

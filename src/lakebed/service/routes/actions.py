@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from lakebed.errors import OptionError
 from lakebed.service import actions
-from lakebed.service.errors import RefusedError, documented
+from lakebed.service.error_answers import RefusedError, documented
 from lakebed.service.jobs import Outcome, Report, Task
 from lakebed.service.models import jobs as models
 from lakebed.service.models.common import Page

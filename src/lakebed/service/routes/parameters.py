@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Path, Query, Request
 
-from lakebed.service.errors import documented
+from lakebed.service.error_answers import documented
 from lakebed.service.numbers.table_contents import Slice
 from lakebed.service.settings import Limits
 from lakebed.service.state import Service, service_of

@@ -12,7 +12,7 @@ from lakebed.format.human_text import size_text
 from lakebed.format.types.data_types import Field, field_from_arrow
 from lakebed.rows.json_rows import json_rows
 from lakebed.scan import Scan
-from lakebed.service.errors import RefusedError, documented
+from lakebed.service.error_answers import RefusedError, documented
 from lakebed.service.models.common import ResultColumn, SchemaChange
 from lakebed.service.models.contents import DiffFile, DiffFiles, DiffInfo, DiffRows, Preview
 from lakebed.service.numbers.snapshot_changes import snapshot_info

@@ -13,7 +13,7 @@ from lakebed.format.types.data_types import Field
 from lakebed.operations.diff import schema_differences
 from lakebed.options import OPTIONS, Support, TableOptions, find
 from lakebed.options.definitions import SECTIONS
-from lakebed.service.errors import documented
+from lakebed.service.error_answers import documented
 from lakebed.service.models.common import Column, HealthSummary, Listing, Page, SchemaChange
 from lakebed.service.models.tables import (
     DatabaseInfo,

@@ -1,7 +1,7 @@
 """Reads the manifests of large tables on Spark: tasks decode and prune the entries and return the rest to the driver.
 
-The result of a scan is the same as without Spark. Tables with little metadata are planned in this process, which is faster
-than starting tasks.
+The result of a scan is the same as without Spark. Tables with little metadata are planned in this process, which is
+faster than starting tasks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ _TASK_FILES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class ManifestJob:
-    """Reads manifests, on Spark if there are enough of them; a ``ReadManifests`` of :mod:`lakebed.metadata.plan.file_scan`."""
+    """Reads manifests, on Spark if there are enough of them.
+
+    A ``ReadManifests`` of :mod:`lakebed.metadata.plan.file_scan`.
+    """
 
     spark: SparkSession
     job_bytes: int = JOB_BYTES
@@ -55,7 +58,7 @@ class ManifestJob:
 
 
 def _for_tasks(request: ScanRequest, metas: Sequence[ManifestMeta]) -> ScanRequest:
-    """Returns the request in a form that can be pickled: it lists the matching buckets for each known number of buckets."""
+    """Returns a request that can be pickled: it lists the matching buckets for each number of buckets."""
     if request.buckets_of is None:
         return request
     totals = {meta.total_buckets for meta in metas if meta.total_buckets is not None}

@@ -1,8 +1,8 @@
-"""Schema evolution for files that Spark's own Parquet reader reads: columns of old files in the types of the current schema.
+"""Schema evolution for files that Spark's Parquet reader reads: old columns in the types of the current schema.
 
-The columns of a file are read by the names in the schema of the file, and field ids connect them with the current columns.
-Files without stored ids can be read this way too. Spark converts only types for which its result equals that of Lakebed's
-reader, see :func:`reads_like`.
+The columns of a file are read by the names in the schema of the file, and field ids connect them with the current
+columns. Files without stored ids can be read this way too. Spark converts only types for which its result equals that
+of Lakebed's reader, see :func:`reads_like`.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def absent(data_type: DataType) -> Column:
 def _guarded(column: Column, data_type: DataType) -> Column:
     """Returns the same values in a form that keeps Spark from testing filters on Parquet's statistics.
 
-    Statistics of a row group ignore NaN in files that Arrow wrote. Spark would skip row groups with NaN for a filter such as
+    Statistics of a row group ignore NaN in files that Arrow wrote. Spark would skip row groups with NaN for a filter
+    such as
     ``x > 5``, which is true for NaN. Multiplying by one changes no value and stops Spark from pushing the filter down.
     """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional

@@ -1,4 +1,4 @@
-"""Which files Spark reads itself: divides a read into files for Spark's own Parquet reader and splits for Lakebed's readers.
+"""Which files Spark reads itself: divides a read into files for Spark's Parquet reader and splits for Lakebed's.
 
 Spark reads a file itself (:func:`divide`, :func:`_fits_spark`) if all of this holds:
 
@@ -7,8 +7,8 @@ Spark reads a file itself (:func:`divide`, :func:`_fits_spark`) if all of this h
 * Spark can read and convert the types of its columns (:mod:`lakebed.spark.read.native_evolution`), and finds them by name;
 * Spark can evaluate the condition of the read (:func:`lakebed.spark.predicates.to_column`).
 
-All other files are packed into splits, one per Python task. Files that must be merged are in the same split. A task costs
-tens of milliseconds, so small files share a split. The cost of opening a file is counted as additional bytes.
+All other files are packed into splits, one per Python task. Files that must be merged are in the same split. A task
+costs tens of milliseconds, so small files share a split. The cost of opening a file is counted as additional bytes.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def _keyed(reader: KeyedReader, entries: pa.Table) -> tuple[Rows, list[Rows]]:
             grouped.append(np.array(sorted(job.rows), np.int64))
     alone = np.array(sorted(plain), np.int64)
     if reader.predicate is not None and len(alone):
-        # Planning tests only keys, since a newer version of a row may be in another file. For these files there is none.
+        # Planning tests only keys, since a newer version of a row may be in another file. For these files there is
+        # none.
         alone = alone[stats_mask(reader.store, entries.take(pa.array(alone)), reader.predicate, reader.schema)]
     return alone, grouped
 
@@ -122,7 +123,7 @@ def _keyed(reader: KeyedReader, entries: pa.Table) -> tuple[Rows, list[Rows]]:
 
 
 def _fits_spark(reader: Reader, entries: pa.Table) -> npt.NDArray[np.bool_]:
-    """Returns which files Spark's reader can read: those without deleted rows, with types and names that it supports."""
+    """Returns the files that Spark can read: without deleted rows, with types and names that it supports."""
     ids = entries["schema_id"].to_numpy()
     good = [
         number

@@ -1,8 +1,8 @@
 """Returns a scan as a Spark DataFrame.
 
 Spark's own Parquet reader reads the files that :mod:`lakebed.spark.read.native_files` finds suitable. Lakebed's readers
-read the others in ``mapInArrow``, with only the columns and rows of the scan. No data file is opened before the DataFrame is
-used.
+read the others in ``mapInArrow``, with only the columns and rows of the scan. No data file is opened before the
+DataFrame is used.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNKNOWN_PARALLELISM: Final = 8
 def to_spark(
     spark: SparkSession, parts: Sequence[Part], *, merge_budget: int = TASK_MERGE_BUDGET, limit: int | None = None
 ) -> DataFrame:
-    """Returns the rows of a scan as a DataFrame. ``merge_budget`` is the size of files on disk that a task merges at once.
+    """Returns the rows of a scan as a DataFrame. ``merge_budget`` limits the bytes of files that a task merges at once.
 
     With ``limit`` the frame has at least that many rows, or all rows; files beyond that may be skipped.
     """
@@ -49,7 +49,10 @@ def to_spark(
 
 
 def planned_on(spark: SparkSession, part: Part) -> Part:
-    """Returns the part with manifests that Spark reads if they are many; a part that is already planned is returned unchanged."""
+    """Returns the part with manifests that Spark reads if they are many.
+
+    A part that is already planned is returned unchanged.
+    """
     if part.planned.is_made or part.read_manifests is not None:
         return part
     return replace(part, read_manifests=ManifestJob(spark))
@@ -81,8 +84,8 @@ def parallelism(spark: SparkSession) -> int:
 
 
 def _read_splits(spark: SparkSession, reader: Reader, splits: Sequence[Split]) -> DataFrame:
-    # The function carries the splits, each a few bytes. A DataFrame of splits would need a shuffle to get exactly one into
-    # each task.
+    # The function carries the splits, each a few bytes. A DataFrame of splits would need a shuffle to get exactly one
+    # into each task.
     numbers = spark.range(0, len(splits), 1, len(splits))
     return map_in_arrow(numbers, partial(_run_splits, reader, tuple(splits)), spark_schema(reader.columns))
 

@@ -1,9 +1,9 @@
-"""Dynamic buckets on Spark: assigner tasks choose the bucket of each row, owner tasks write the rows and the bucket's index.
+"""Dynamic buckets on Spark: assigner tasks choose the bucket of each row, owner tasks write rows and index.
 
-Rows are sent to assigners by the hashes of their partition and key, so one task gets all rows of a key. An assigner loads
-its share of the indexes of its partitions, from a snapshot that the driver chose, and assigns a bucket to each row. Then
-the rows are sent to the owners of their buckets. An owner writes the rows, and rewrites the index of a bucket that got new
-keys.
+Rows are sent to assigners by the hashes of their partition and key, so one task gets all rows of a key. An assigner
+loads its share of the indexes of its partitions, from a snapshot that the driver chose, and assigns a bucket to each
+row. Then the rows are sent to the owners of their buckets. An owner writes the rows, and rewrites the index of a bucket
+that got new keys.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compaction on Spark: the driver plans and commits, tasks read and write the files.
 
-A task compacts one bucket, or several small ones. The driver sends only names of files. Tasks read the files themselves,
-which is two to three times faster than sending rows.
+A task compacts one bucket, or several small ones. The driver sends only names of files. Tasks read the files
+themselves, which is two to three times faster than sending rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.keyed.keyed_compact import BucketResult, BucketWork, Compactor
 from lakebed.rows.keyed.keyed_read import KeyedReader
 from lakebed.rows.sort_order import SortOrder
-from lakebed.spark.jobs import JobFiles, run_job, spill_folder
+from lakebed.spark.file_jobs import JobFiles, run_job, spill_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -131,7 +131,10 @@ class _CompactTask:
 def rewrite_packs(
     spark: SparkSession, compactor: AppendCompactor, packs: Sequence[pa.Table], report: Report | None
 ) -> Rewritten:
-    """Rewrites packs of files of an append table, one pack per task; if that fails, the files that were written are deleted."""
+    """Rewrites packs of files of an append table, one pack per task.
+
+    If that fails, the files that were written are deleted.
+    """
     if not packs:
         return Rewritten([], lambda: None)
     store, schema = compactor.layout.store, compactor.layout.schema

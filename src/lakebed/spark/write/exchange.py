@@ -1,16 +1,17 @@
-"""The exchange of a write: sends all rows of a partition and bucket to one task, as blocks of Arrow instead of single rows.
+"""The exchange of a write: sends all rows of a partition and bucket to one task, as blocks of Arrow.
 
 Tasks that read the frame compute the place of each row (the task that will write it) and collect the rows of a place in
-blocks. This is much cheaper than a shuffle of rows: Spark converts each row to Arrow once, and does not sort or copy single
-rows. A block records the position of its rows in the frame, which decides which of two rows with the same key is newer.
+blocks. This is much cheaper than a shuffle of rows: Spark converts each row to Arrow once, and does not sort or copy
+single rows. A block records the position of its rows in the frame, which decides which of two rows with the same key is
+newer.
 
-On a cluster, Spark shuffles the blocks (:func:`to_owners`). A place is then identified by a number that Spark's hash maps
-to the wanted shuffle partition, so that adaptive execution can join small partitions. If all tasks run on the machine of
-the driver, blocks are left in local files (:class:`Leaver`), and each task is told which blocks to read
+On a cluster, Spark shuffles the blocks (:func:`to_owners`). A place is then identified by a number that Spark's hash
+maps to the wanted shuffle partition, so that adaptive execution can join small partitions. If all tasks run on the
+machine of the driver, blocks are left in local files (:class:`Leaver`), and each task is told which blocks to read
 (:func:`run_over`). The files are deleted with the job.
 
-Rows with a value that does not fit its column may be sent to any place: the task that gets them raises the error. A wrong
-place never loses a row, since writers compute the bucket again; it only costs an additional file.
+Rows with a value that does not fit its column may be sent to any place: the task that gets them raises the error. A
+wrong place never loses a row, since writers compute the bucket again; it only costs an additional file.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.options import TableOptions
 from lakebed.rows.conform import conform
 from lakebed.rows.grouping import gather, group_rows
-from lakebed.spark.jobs import Outcome, run_here, run_job
+from lakebed.spark.file_jobs import Outcome, run_here, run_job
 from lakebed.spark.session import map_in_arrow
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def _in_order(blocks: Sequence[Block]) -> pa.Table:
     return rows.append_column(ORDER, pa.array(np.concatenate(numbers)))
 
 
-# -------------------------------------------------------------------------------------------- blocks that Spark shuffles
+# -------------------------------------------------------------------------------------------- blocks that Spark
+# shuffles
 
 
 def to_owners(
@@ -168,7 +170,8 @@ def _numbers_of(partitions: int) -> list[int]:
     return [numbers[place] for place in range(partitions)]
 
 
-# ---------------------------------------------------------------------------------------- blocks that wait in local files
+# ---------------------------------------------------------------------------------------- blocks that wait in local
+# files
 
 
 @contextlib.contextmanager
@@ -246,7 +249,7 @@ class OverPacks:
 
 
 def run_over(spark: SparkSession, left: Sequence[LeftBlocks], work: Callable[[Iterator[Block]], Any]) -> Outcome:
-    """Runs work over blocks, with all blocks of a place together: in tasks, or in this process if there is little to do."""
+    """Runs work over blocks, all blocks of a place together: in tasks, or here if there is little to do."""
     parallelism = int(spark.sparkContext.defaultParallelism)
     packs = packed(left, parallelism)
     kernel = OverPacks(packs, work)
@@ -346,7 +349,10 @@ def _blocks(window: pa.Table, first: int, places: Places, sink: pa.NativeFile, m
 
 
 def fitting_keys(rows: pa.Table, schema: TableSchema, keys: Sequence[str]) -> pa.Table | None:
-    """Returns the partition columns and some key columns in the table's types; ``None`` if the writer will refuse the rows."""
+    """Returns the partition columns and some key columns in the table's types.
+
+    ``None`` if the writer will refuse the rows.
+    """
     names = list(dict.fromkeys([*schema.partition_keys, *keys]))
     given = {name: rows[name] for name in rows.column_names if name in names}
     try:

@@ -1,9 +1,9 @@
 """Sorted compaction of append tables on Spark.
 
-One task reads, sorts and writes a partition that fits into about one file. A larger partition is divided into ranges of the
-sort order, by a sample that the driver takes. Tasks read files and send the rows to the owners of their ranges as blocks of
-Arrow (see :mod:`lakebed.spark.write.exchange`); owners sort and write them. Rows are never converted to rows of Spark, which
-has fewer types than a table.
+One task reads, sorts and writes a partition that fits into about one file. A larger partition is divided into ranges of
+the sort order, by a sample that the driver takes. Tasks read files and send the rows to the owners of their ranges as
+blocks of Arrow (see :mod:`lakebed.spark.write.exchange`); owners sort and write them. Rows are never converted to rows
+of Spark, which has fewer types than a table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.sort_order import Sorter
 from lakebed.rows.sorted_rows import sampled, sorted_portions
-from lakebed.spark.jobs import JobFiles, Outcome, run_job, spill_folder
+from lakebed.spark.file_jobs import JobFiles, Outcome, run_job, spill_folder
 from lakebed.spark.session import map_in_arrow
 from lakebed.spark.write.compact_on_spark import marked, rewrite_packs
 from lakebed.spark.write.exchange import SENT, Block, Leaver, local_folder, received, run_over, sender

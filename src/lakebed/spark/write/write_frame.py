@@ -1,12 +1,12 @@
 """Writes the rows of a Spark DataFrame as new files of a table, for append, upsert and overwrite.
 
 The driver checks the names and types of the columns and casts them as Spark's INSERT does, before a job runs. Then one
-shuffle (:mod:`lakebed.spark.write.exchange`) sends the rows of each partition and bucket to one task, which sorts and writes
-them. The driver makes one commit of the files that the tasks report.
+shuffle (:mod:`lakebed.spark.write.exchange`) sends the rows of each partition and bucket to one task, which sorts and
+writes them. The driver makes one commit of the files that the tasks report.
 
-Tables without buckets need a shuffle only if they are partitioned. Tasks with too few rows for a file return them to the
-driver, which writes one file of them. Of rows with the same key, the last one in the frame is the newest, as it is in
-process.
+Tables without buckets need a shuffle only if they are partitioned. Tasks with too few rows for a file return them to
+the driver, which writes one file of them. Of rows with the same key, the last one in the frame is the newest, as it is
+in process.
 
 A task holds ``write-buffer-size`` of rows in memory. Sorted rows beyond that are spilled to the local disk and merged.
 """
@@ -42,9 +42,9 @@ from lakebed.rows.conform import conform
 from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.keyed.keyed_write import KeyedWriter
 from lakebed.spark.casts import as_inserted
-from lakebed.spark.jobs import JobFiles, Outcome, run_job, spill_folder
+from lakebed.spark.file_jobs import JobFiles, Outcome, run_job, spill_folder
 from lakebed.spark.session import unmeasured_batches
-from lakebed.spark.settings import set_for_now
+from lakebed.spark.session_settings import set_for_now
 from lakebed.spark.worker_errors import java_causes
 from lakebed.spark.write.assign_buckets import BUCKET, Assigned, Assigning, BucketOwner, ByAssigner, ByGivenBucket
 from lakebed.spark.write.exchange import (
@@ -190,8 +190,8 @@ def _job_without_buckets(frame: DataFrame, schema: TableSchema, task: _WriteTask
     keys = [F.col(quoted_name(name)) for name in schema.partition_keys if name in frame.columns]
     if not keys:
         return run_job(frame, task)
-    # Adaptive execution joins small partitions and splits large ones. The size that it regards as large by default is too
-    # small for a file. It keeps all cores busy whatever the size is.
+    # Adaptive execution joins small partitions and splits large ones. The size that it regards as large by default is
+    # too small for a file. It keeps all cores busy whatever the size is.
     target = TableOptions(schema.options).target_file_size(is_primary_key=False)
     with set_for_now(frame.sparkSession, {_ADVISED_BYTES: f"{_SHUFFLED_PER_STORED * target}b"}):
         return run_job(frame.hint("rebalance", *keys), task)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 def from_internal(text: str, arrow: pa.DataType) -> pa.Scalar:
-    """Returns the value of a text of ``Values.java``; raises an Arrow error or ValueError if the type has no such value.
+    """Returns the value of a text of ``Values.java``. Raises an Arrow error or ValueError for a bad value.
 
     >>> from_internal("19000", pa.date32())
     <pyarrow.Date32Scalar: datetime.date(2022, 1, 8)>

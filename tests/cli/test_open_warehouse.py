@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from lakebed import Lake, LakebedError, Table
 from lakebed.cli import app
 from lakebed.cli.arguments import moment
-from lakebed.cli.session import EXIT_CODES, ExitCode
+from lakebed.cli.open_warehouse import EXIT_CODES, ExitCode
 
 
 def run(*args: str) -> tuple[int, str, str]:

@@ -1,7 +1,7 @@
 """Temporary settings of a Spark session.
 
-Most settings of Spark belong to the session, not to a query. Several threads may need the same setting at once: the first
-one sets it, the last one restores the previous value.
+Most settings of Spark belong to the session, not to a query. Several threads may need the same setting at once: the
+first one sets it, the last one restores the previous value.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Spark jobs whose tasks write files, safe against failed and repeated tasks.
 
-The name of a file contains the id of its job and of the attempt that wrote it. So attempts never overwrite files of each
-other, and the driver finds all files of a job. Only files that successful attempts report are used. If the job or one of
-its attempts failed, the other files are deleted.
+The name of a file contains the id of its job and of the attempt that wrote it. So attempts never overwrite files of
+each other, and the driver finds all files of a job. Only files that successful attempts report are used. If the job or
+one of its attempts failed, the other files are deleted.
 
 Errors in the data are returned as reports, not as failed tasks: they would fail again, and Spark would print traces.
 """
@@ -44,7 +44,7 @@ _PATIENCE: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class JobFiles:
-    """The files of one job: their names contain a UUID, whose first part is the id of the job and the rest that of the attempt."""
+    """The files of one job. Their names contain a UUID: first the id of the job, then that of the attempt."""
 
     job: str
 
