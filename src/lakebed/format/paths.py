@@ -131,8 +131,7 @@ def check_name(name: object, what: str) -> None:
     >>> check_name("a/b", "tag")
     Traceback (most recent call last):
     ...
-    lakebed.errors.OptionError: 'a/b' cannot be the name of a tag: it must be a text that is not blank, does not start
-    with a dot and contains no slash, backslash or control character
+    lakebed.errors.OptionError: 'a/b' cannot be the name of a tag: it must be a text that is not blank, does not start with a dot and contains no slash, backslash or control character
     """
     good = (
         isinstance(name, str)

@@ -63,11 +63,13 @@ class Source(StrEnum):
 class HistoryPage(Printed):
     """One page of the snapshots of a branch, newest first. Iterate over it to get the snapshots.
 
-    Attributes: snapshots: The snapshots on this page. next_cursor: Pass it as ``cursor=`` to get the next page;
-        ``None`` if this is the last one. total: The number of matching snapshots on all pages; ``None`` if counting
-        them takes reading more files. scanned: The number of snapshot files that were opened. source: How the page was
-        found: by the names of the snapshot files (``listing``), by the index (``index``), or by opening snapshots that
-        the index does not know (``scan``).
+    Attributes:
+        snapshots: The snapshots on this page.
+        next_cursor: Pass it as ``cursor=`` to get the next page; ``None`` if this is the last one.
+        total: The number of matching snapshots on all pages; ``None`` if counting them takes reading more files.
+        scanned: The number of snapshot files that were opened.
+        source: How the page was found: by the names of the snapshot files (``listing``), by the index (``index``), or
+            by opening snapshots that the index does not know (``scan``).
     """
 
     snapshots: tuple[Snapshot, ...]
