@@ -285,7 +285,7 @@ def test_missing_metadata_is_named(lake: lakebed.Lake, what: str) -> None:
     folder = Path(lake.warehouse) / "db.db/t"
     victim = first(folder, what)
     victim.unlink()
-    refused(folder, lambda: lake.table("db.t").scan().to_arrow(), NotFoundError, victim.name, "is gone")
+    refused(folder, lambda: lake.table("db.t").scan().to_arrow(), NotFoundError, victim.name, "does not exist")
     refused(folder, lambda: lake.table("db.t").truncate(), NotFoundError, victim.name)
 
 

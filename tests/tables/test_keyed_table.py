@@ -34,6 +34,7 @@ from lakebed.metadata.commit.commit import Commit, commit
 from lakebed.metadata.plan.levels import CompactionOptions, CompactUnit, LevelFile, pick_full
 from lakebed.metadata.store import TableStore
 from lakebed.operations import write as write_operation
+from lakebed.operations.compact import compact_after_write
 from lakebed.rows.keyed.keyed_compact import Compactor, Pick
 from lakebed.table import Table
 
@@ -181,7 +182,7 @@ def test_a_write_is_a_write_even_if_it_cannot_be_compacted(
     def full_disk(*_: Any, **__: Any) -> None:
         raise StorageError("no space left")
 
-    monkeypatch.setattr(write_operation, "compact", full_disk)
+    monkeypatch.setattr(compact_after_write, "compact_keyed_table", full_disk)
     with caplog.at_level(logging.WARNING, "lakebed"):
         assert put(table, {1: 1}).id == 1
     assert "not compacted: no space left" in caplog.text
