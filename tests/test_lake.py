@@ -53,7 +53,7 @@ def test_what_cannot_be_connected_to(tmp_path: Path) -> None:
         lakebed.connect(tmp_path / "file")
     with pytest.raises(UnsupportedError, match="s3://bucket/lake: Lakebed keeps tables on the local disk"):
         lakebed.connect("s3://bucket/lake")
-    with pytest.raises(StorageError, match="cannot make"):
+    with pytest.raises(StorageError, match="cannot create"):
         lakebed.connect(tmp_path / "file/below")
 
 
