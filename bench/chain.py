@@ -1,13 +1,15 @@
 """A month of a chain table beside daily full copies: ``python -m bench.chain``, ``--rows 100000`` for a quick look.
 
-A full load on day 1, then on each day 1 % of changes (most of them updates, some new rows, a few deletes). Measured are the
-time to land a day, as changes and as a full copy (yesterday merged with the changes and written whole), the storage, reads
-of a day at several depths of its chain, and compactions of one day a week. Reads are of all columns, in this process or,
-with ``--spark``, counted on a local Spark; the best of some runs counts.
+Day 1 is a full load. Each later day changes 1 % of the rows: most changes are updates, some are new rows, a few are
+deletes. The benchmark measures:
 
-The goals and what became of them are printed at the end. Storage is told in copies of the full table, in three ways: without
-compactions, with the full partition of every week kept, and with only the newest of those kept (the older ones may be
-dropped: the first full load and the changes still show every day).
+* the time to write a day, as changes and as a full copy (the day before merged with the changes);
+* the storage, in copies of the full table: without compactions, with a full partition of every week, and with the
+  newest full partition only;
+* reads of a day at several depths of its chain, of all columns, in this process or with ``--spark`` on a local Spark;
+* the compaction of one day a week.
+
+Times are the best of several runs. The end of the output lists each goal and whether it was reached.
 """
 
 from __future__ import annotations
@@ -169,7 +171,10 @@ def measure(folder: Path, rows: int, days: int, share: float, *, buckets: int, s
 
 
 def copy_day(table: lakebed.Table, copies: lakebed.Table, day: int) -> None:
-    """Land a day the old way: yesterday's copy merged with the changes, as a new copy. Here the chain's read is the merge."""
+    """Land a day the old way: yesterday's copy merged with the changes, as a new copy.
+
+    Here the chain's read is the merge.
+    """
     copies.overwrite(table.scan(where=f"date = '{date_of(day)}'").to_batches())
 
 

@@ -1,10 +1,14 @@
 """Dynamic buckets beside pypaimon and a Python dict: ``python -m bench.dynamic_buckets --keys 1000000 5000000``.
 
-Two parts, each system in a process of its own. *Assigner*: hashes in, buckets out, nothing else: the first time (all new), again
-(all known), and as many new ones as a tenth of those known; for the dict a loop over hashes, as pypaimon does it. *Table*: the
-first load of a table, upserts of 10,000 rows of which half are new, one new key, and looking up one key with the index and
-without it. Times are seconds of CPU, as others may use the machine, and of the clock; memory is the peak of the process above
-what it held before. ``--systems`` picks some. Results go to ``bench/results/``.
+There are two parts, and each system runs in its own process.
+
+* *Assigner* turns hashes into buckets and does nothing else. It gets new hashes only, then the same hashes again, then
+  a tenth as many new ones. The dict is filled by a loop over hashes, as in pypaimon.
+* *Table* measures the first load of a table, upserts of 10,000 rows of which half are new, one new key, and the lookup
+  of one key with and without the index.
+
+Times are seconds of CPU and of the clock, because other programs may use the machine. Memory is the peak of the process
+minus what it held before. ``--systems`` selects systems. Results are written to ``bench/results/``.
 """
 
 from __future__ import annotations

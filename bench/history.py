@@ -1,8 +1,8 @@
 """How many snapshot files a page of history opens, and how long it takes: ``python -m bench.history``.
 
-Tables of snapshot files with nothing behind them. The counts are of 1,000 snapshots, of which 200 are compactions: spread evenly,
-in four groups, and all at the old end; pages have ten rows, so there are twenty of compactions. ``docs/history.md`` shows
-what :func:`opened` gives. The times are of 100,000 snapshots, of which 20,000 are compactions, and pages of 25 rows.
+The tables consist of snapshot files only. Counts are taken on 1,000 snapshots with 200 compactions: spread evenly, in
+four groups, and all at the old end. A page has ten rows, so there are twenty pages of compactions. ``docs/history.md``
+shows the result of :func:`opened`. Times are taken on 100,000 snapshots with 20,000 compactions and pages of 25 rows.
 """
 
 from __future__ import annotations

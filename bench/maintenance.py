@@ -1,12 +1,12 @@
 """Expiry and verify of a table with a long history: ``python -m bench.maintenance`` (after ``bench/setup.sh``).
 
-A table of 20,000 files in ten partitions and 1,100 snapshots, nine appends and then a compaction in turn. Measured are a dry
-run of the expiry of 1,000 snapshots, verify, the expiry itself, and verify of what is left; then the same on a table of a
-quarter of the size, in the same run. Work that grows with the size takes four times as long on the larger one, work that
-grows with its square sixteen times. Every data file is a hard link to one of ten real ones, so the table can be read.
+The table has 20,000 files in ten partitions and 1,100 snapshots: nine appends, then a compaction, and so on. The
+benchmark measures a dry run of the expiry of 1,000 snapshots, verify, the expiry itself, and verify of the rest. It
+repeats this in the same run on a table of a quarter of the size: linear work takes four times as long on the larger
+table, quadratic work sixteen times. Every data file is a hard link to one of ten real files, so the table can be read.
 
-Other table stores are left out: pypaimon 2.1 does not expire snapshots, pyiceberg 0.12 expires them without removing a
-file, and deltalake's vacuum has not been set up here yet.
+Other table stores are left out: pypaimon 2.1 does not expire snapshots, pyiceberg 0.12 expires them without deleting
+files, and deltalake's vacuum has not been set up here yet.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
 """What a commit and a plan cost as a table grows: ``python -m bench.manifests`` (after ``bench/setup.sh``).
 
-Measured are one-row commits at 100, 10,000 and 100,000 live files and at commit 20, 100, 400 and 5,000 of one table, the
-metadata that a hundred commits of a hundred files write, and plans of a read at 100,000 files, in a new process and in one
-that has planned before. Peers stand beside; each goes on for some time at most, and where one did not get is left empty.
+The benchmark measures:
 
-*new* opens the table for every commit, as a short program does; *kept* is a program that holds it open. Imports come before
-the clock, but for those that a system makes when it needs them.
+* one-row commits at 100, 10,000 and 100,000 live files, and at commit 20, 100, 400 and 5,000 of one table;
+* the metadata that a hundred commits of a hundred files write;
+* plans of a read at 100,000 files, in a new process and in a process that has planned before.
+
+The same is measured for other table stores. Each has a time limit, and a result that it did not reach is left empty.
+*new* opens the table for every commit, as a short program does. *kept* holds the table open. Imports are not timed,
+except for those that a system makes later.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Tables of very many files for Lakebed and its peers: how each gets there quickly, commits one row, and plans a read.
+"""Tables of very many files for Lakebed and its peers: how to create one quickly, commit one row, and plan a read.
 
-File number ``i`` holds the ids from ``1000 i`` to ``1000 i + 999`` of day ``i % 20``. Only the files that are committed as
-rows exist; of all others there are the entries alone, made with what each system offers for that. pypaimon works on the
-tables that Lakebed makes. Imports are made by each system itself, because no environment holds all of them.
+File number ``i`` holds the ids from ``1000 i`` to ``1000 i + 999`` of day ``i % 20``. Only files that are committed as
+rows exist. All others are manifest entries without a file, created with the means of each system. pypaimon uses the
+tables that Lakebed creates. Each system makes its own imports, because no environment contains all of them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""One measurement in a process of its own: ``python -m bench.measure '<request as JSON>'``; the last line is the result.
+"""One measurement in its own process: ``python -m bench.measure '<request as JSON>'``. The last line is the result.
 
-What is timed is the call alone: imports, the making of the table and the loading of the rows come before it, and files
-to be read have been read once, so that they are in the page cache. Then the process waits for a moment in which nobody
-else uses the machine; what others used while the clock ran is part of the result. ``base_bytes`` is the memory that the
-process held when the clock started, ``peak_bytes`` the most that it held after that. Linux only.
+Only the call itself is timed. Imports, creating the table and loading the rows come before it, and files to read are
+already in the page cache. The process first waits until no other process uses the machine. The result includes the CPU
+time that others used meanwhile. ``base_bytes`` is the memory of the process when the clock started, ``peak_bytes`` the
+maximum after that. Linux only.
 """
 
 from __future__ import annotations
@@ -76,8 +76,9 @@ def _scan(system: System, rows_file: Path, wait: float, *, check: bool) -> Resul
 
 
 def _prepare(rows_file: Path, wait: float) -> None:
-    """Wait until the machine is idle, at most so many seconds, and have memory at hand: a virtual machine may give what
-    was not in use for a while slowly, which would say nothing about who asks for it.
+    """Wait until the machine is idle, for a limited time, and touch memory first.
+
+    A virtual machine may hand out memory slowly that was not used for a while, which would distort the measurement.
     """
     end = time.monotonic() + wait
     while time.monotonic() < end:

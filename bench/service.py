@@ -1,8 +1,8 @@
 """How fast the service answers under load: ``python -m bench.service``.
 
-A service in a process of its own, over loopback, and some connections that ask one after the other without a pause, each for
-every kind of page in turn. The tables have 1,000 and 100,000 snapshots with nothing behind them (of ``bench/history.py``), and one
-has files and rows. Client and service share the machine, so more cores would give more requests.
+The service runs in its own process, on loopback. Several connections send one request after the other without a pause,
+for every kind of page in turn. Two tables have 1,000 and 100,000 snapshots without files (see ``bench/history.py``),
+and one table has files and rows. Client and service share the machine, so more cores would give more requests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prepares what the benchmark runs in: .venv-bench (lakebed, deltalake, pyiceberg, pyspark) and a venv for pypaimon. Both are
-# git-ignored. Idempotent: a venv is rebuilt only when its requirements file changed. The interop tests' pypaimon venv
-# serves as well, so it is used when it is there.
+# Creates the environments of the benchmarks: .venv-bench (lakebed, deltalake, pyiceberg, pyspark) and one for pypaimon.
+# Both are git-ignored. A venv is rebuilt only if its requirements file changed. The pypaimon venv of the interop tests
+# is used if it exists.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python="${PYTHON:-python3}"

@@ -3,8 +3,8 @@
 Three questions, each answered by a ratio of times taken in turns in one session:
 
 * a scan of an append table against ``spark.read.parquet`` of the same files: two of six columns, and all of them;
-* a merged read of a primary-key table (8 buckets, ten overlapping runs in each) against Spark's raw scan of the same files
-  without merging, and against ``max_by`` and ``row_number`` queries that give the same rows;
+* a merged read of a primary-key table (8 buckets, ten overlapping runs in each) against Spark's raw scan of the same
+  files without merging, and against ``max_by`` and ``row_number`` queries that give the same rows;
 * a query for one row of a small table, planning included, against plain Spark.
 """
 
@@ -78,7 +78,7 @@ def paths_of(scan: lakebed.Scan) -> list[str]:
 
 
 def in_turns(calls: Mapping[str, Callable[[], Any]], repeats: int) -> dict[str, Any]:
-    """The median time of each call, one after the other in every round; the first rounds, of a JVM that is cold, do not count."""
+    """The median time of each call. The calls alternate, and the first rounds warm up the JVM and do not count."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(WARM_UP + repeats):
         for name, call in calls.items():

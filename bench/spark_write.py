@@ -1,7 +1,9 @@
-"""Writing a DataFrame into sorted buckets beside what Spark does itself: ``python -m bench.spark_write [rows] [repeats]``.
+"""A DataFrame written into sorted buckets, by Lakebed and by Spark itself.
 
-Both read the same Parquet files, shuffle by the key, sort by it and write Parquet with zstd. The two take turns in one session;
-what counts is the ratio. Peak memory is that of the JVM and of the Python workers together.
+Run it with ``python -m bench.spark_write [rows] [repeats]``.
+
+Both read the same Parquet files, shuffle by the key, sort by it and write Parquet with zstd. They alternate in one
+session, and the result is the ratio of their times. Peak memory is that of the JVM and the Python workers together.
 """
 
 from __future__ import annotations

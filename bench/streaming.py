@@ -1,9 +1,14 @@
-"""Streams into a table beside Spark's file sink and Delta Lake: ``python -m bench.streaming [rows] [batches] [repeats]``.
+"""Streams into a table beside Spark's file sink and Delta Lake.
 
-*Sustained*: a folder of Parquet files, one per batch, is read by ``readStream`` and written by each sink as fast as it goes; rows per
-second from the start of the query to its end. *Delay*: a query is idle, a file appears, and the time is taken until its rows can
-be read from the sink. Sinks take turns in one session; what counts are ratios. Delta is the deltalake package's writer in
-``foreachBatch``, with exactly-once left to the user; it takes part where the package is installed, as in ``.venv-bench``. Two cores.
+Run it with ``python -m bench.streaming [rows] [batches] [repeats]``.
+
+* *Sustained*: ``readStream`` reads a folder of Parquet files, one per batch, and each sink writes them as fast as it
+  can. The result is rows per second from the start to the end of the query.
+* *Delay*: a file appears while a query is idle. The result is the time until its rows can be read from the sink.
+
+Sinks alternate in one session, and only ratios are compared. Delta is the writer of the deltalake package in
+``foreachBatch``, which leaves exactly-once to the user. It is measured where the package is installed, as in
+``.venv-bench``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Upserts into a primary-key table, and the merged read: ``python -m bench.upserts`` (after ``bench/setup.sh``).
 
-Ten commits of 1M random keys out of 5M, then a read of the current rows, in process, without compaction in between (but for
-deltalake, whose merge rewrites files as it goes). ``raw`` is pyarrow reading the same files as Lakebed's read, unmerged: the
-limit. Each system is a process of its own; ratios of reads are against raw, of upserts against Lakebed.
+Ten commits of 1M random keys out of 5M, then a read of the current rows, in process. Nothing is compacted in between,
+except by deltalake, whose merge rewrites files. ``raw`` is the lower limit: pyarrow reads the files of Lakebed's table
+without merging. Each system runs in its own process. Reads are compared with ``raw``, upserts with Lakebed.
 """
 
 from __future__ import annotations

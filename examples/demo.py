@@ -1,4 +1,6 @@
-"""The main job: a chain table on Spark. A full load of orders, a month of daily changes, any day's full view, compaction.
+"""The main job: a chain table on Spark.
+
+A full load of orders, a month of daily changes, any day's full view, compaction.
 
 Run it with ``make demo``; it leaves its warehouse in ./demo-warehouse for you to look at.
 """
@@ -46,7 +48,9 @@ def date_of(day: int) -> str:
 
 
 def orders_of(spark: SparkSession, day: int, count: int, known: int) -> DataFrame:
-    """All orders on day 1; later the changes of a day: most of orders that are known, some new ones, a few deleted (-D)."""
+    """All orders on day 1; later the changes of a day: most of orders that are known, some new ones, a few deleted
+    (-D).
+    """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everybody calls it; Spark comes with the session
 
     new = F.col("id") >= count - count // 5

@@ -1,7 +1,7 @@
 """The management service: start it on a free port of this machine, ask a few questions over REST, stop it.
 
-Run it with ``python examples/service.py``; it needs ``pip install 'lakebed[service]'``. It works in a temporary folder and
-leaves nothing behind. To keep a service running and open its dashboard: ``lakebed serve <warehouse>``.
+Run it with ``python examples/service.py``; it needs ``pip install 'lakebed[service]'``. It works in a temporary folder
+and leaves nothing behind. To keep a service running and open its dashboard: ``lakebed serve <warehouse>``.
 """
 
 from __future__ import annotations

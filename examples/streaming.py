@@ -1,7 +1,7 @@
 """Structured streaming: follow the changes of one table into another, exactly once.
 
-Run it with ``python examples/streaming.py``; it needs ``pip install 'lakebed[spark]'``, PySpark 4.2 or newer, and Java 17.
-It works in a temporary folder and leaves nothing behind.
+Run it with ``python examples/streaming.py``; it needs ``pip install 'lakebed[spark]'``, PySpark 4.2 or newer, and Java
+17. It works in a temporary folder and leaves nothing behind.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares the interop oracles under .interop/ (git-ignored). Idempotent; does nothing when all is in place.
 # What it leaves: .interop/pypaimon-venv, .interop/java-venv, .interop/jars, and a stamp per part.
-# Without Java or Maven the Java part is left out with one loud line; the pypaimon part still works. In CI (CI=true) it fails.
+# Without Java or Maven it prints one loud line and leaves out the Java part. In CI (CI=true) it fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python="${PYTHON:-python3}"

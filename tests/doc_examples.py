@@ -15,7 +15,9 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 
 def run_console(block: str) -> None:
-    """Run each ``$ lakebed`` line and compare with what is shown below it; ``...`` stands for anything, alone for any lines."""
+    """Run each ``$ lakebed`` line and compare with what is shown below it; ``...`` stands for anything, alone for any
+    lines.
+    """
     from typer.testing import CliRunner
 
     from lakebed.cli import app

@@ -1,8 +1,8 @@
 """How much the tests try.
 
-``make test`` tries little, so that people wait for it: few examples of each property, short histories, a few steps of each
-fault matrix, and no test that has the marker ``long``. ``make check`` sets ``LAKEBED_EFFORT=full`` and tries everything. It
-runs those tests again whose marker, ``scales`` or ``hypothesis``, says that they try more then.
+``make test`` tries little, so that people wait for it: few examples of each property, short histories, a few steps of
+each fault matrix, and no test that has the marker ``long``. ``make check`` sets ``LAKEBED_EFFORT=full`` and tries
+everything. It runs those tests again whose marker, ``scales`` or ``hypothesis``, says that they try more then.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What tests need and a machine may lack: a browser, Java, other readers of the format, rights.
 
-A test that cannot run is skipped, and the summary of the run says so in capitals. In CI (``CI=true``) it fails instead, unless
-only rights are lacking.
+A test that cannot run is skipped, and the summary of the run says so in capitals. In CI (``CI=true``) it fails instead,
+unless only rights are lacking.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pages and configuration of the repository agree with its files: paths, links and make targets exist, prose fits."""
+"""Pages and configuration of the repository agree with its files: paths, links and make targets exist, prose fits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def make_targets() -> set[str]:
 
 
 def named_paths(text: str) -> list[str]:
-    """The texts in backticks that are paths of the repository or of the package: ``src/a.py``, ``rows/where``, ``.ci/run``.
+    """The texts in backticks that are paths of the repository or of the package: ``src/a.py``, ``rows/where``,
+    ``.ci/run``.
 
     >>> named_paths("`src/lakebed/lake.py`, `rows/where`, `a/b`, `t.write()`, `CHANGELOG.md` and `.ci/run`")
     ['src/lakebed/lake.py', 'rows/where', 'CHANGELOG.md', '.ci/run']

@@ -165,7 +165,7 @@ def test_the_schema_of_an_earlier_version(lake: lakebed.Lake) -> None:
         table.scan(["n"], version=1)
 
 
-# ------------------------------------------------------------------------------------------------------ what is asked for
+# ---------------------------------------------------------------------------------------------------- what is asked for
 
 
 def test_results_in_every_form(lake: lakebed.Lake) -> None:

@@ -275,7 +275,7 @@ def test_values_of_named_partitions(lake: lakebed.Lake, column: str, value: Any,
     made(table.truncate())
 
 
-# ----------------------------------------------------------------------------------------------- dropping and truncating
+# ---------------------------------------------------------------------------------------------- dropping and truncating
 
 
 def test_drop_partition(days: lakebed.Table) -> None:
@@ -417,7 +417,7 @@ def test_tables_that_lakebed_does_not_support(lake: lakebed.Lake) -> None:
     assert len(table.snapshots()) == 1
 
 
-# --------------------------------------------------------------------------------------------------------- fixed buckets
+# -------------------------------------------------------------------------------------------------------- fixed buckets
 
 
 def test_rows_land_in_their_bucket(lake: lakebed.Lake) -> None:

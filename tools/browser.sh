@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sees to it that Chromium is here, which the dashboard's tests drive: installs it where it may (Debian, as root), else says how.
+# Installs Chromium, which the tests of the dashboard need, if it is missing (on Debian as root). Elsewhere it says how.
 set -euo pipefail
 find_browser() {
   local name
@@ -17,6 +17,6 @@ fi
 if [ -n "$found" ] && version=$("$found" --version 2>/dev/null); then
   echo "$version is here."
 else
-  echo "NO CHROMIUM HERE: the dashboard's tests will not run. Install Chromium, or set LAKEBED_BROWSER to a browser of its kind." >&2
+  echo "CHROMIUM IS MISSING: the tests of the dashboard cannot run. Install it, or set LAKEBED_BROWSER to its path." >&2
   [ "${CI:-}" != true ] || exit 1
 fi

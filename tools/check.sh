@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs make targets one after the other, also after one has failed, and says how long each took: `tools/check.sh test sql`.
+# Runs make targets one after the other and prints the time of each: `tools/check.sh test sql`. Goes on after a failure.
 # Ends with a table of all targets; the exit code is 1 if one of them failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."

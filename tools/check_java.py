@@ -1,9 +1,9 @@
 """Compiles the Java sources of the SQL catalog against every supported version of Spark; `make lint` runs it.
 
-The sources are compiled at run time, in the driver, by the Janino compiler that Spark ships, so no build compiles them. This
-check uses the same compiler. The newest supported Spark is the PySpark in the virtual environment. Maven fetches the jars
-of the older ones into .java-check/ (git-ignored), once; a missing Maven is installed where that is possible (Debian, as
-root). The other libraries (Scala, Jackson, Janino 3.1.9 in all versions) come from PySpark.
+The sources are compiled at run time, in the driver, by the Janino compiler that Spark ships, so no build compiles them.
+This check uses the same compiler. The newest supported Spark is the PySpark in the virtual environment. Maven fetches
+the jars of the older ones into .java-check/ (git-ignored), once; a missing Maven is installed where that is possible
+(Debian, as root). The other libraries (Scala, Jackson, Janino 3.1.9 in all versions) come from PySpark.
 
 Without Java or Maven the check prints a loud line and succeeds, except in CI (CI=true), where it fails.
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sees to it that Java 17 or newer is here, which Spark needs: installs it where it may (Debian, as root), else says how.
+# Installs Java 17, which Spark needs, if it is missing (on Debian as root). Elsewhere it says how to install it.
 set -euo pipefail
 major() { java -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -1; }
 
@@ -12,6 +12,6 @@ fi
 if [ "${found:-0}" -ge 17 ]; then
   echo "Java $found is here."
 else
-  echo "NO JAVA 17 OR NEWER HERE: what runs on Spark will not. Install a JDK 17 and set JAVA_HOME, or put java on the PATH." >&2
+  echo "JAVA 17 OR NEWER IS MISSING: nothing can run on Spark. Install a JDK 17 and set JAVA_HOME or PATH." >&2
   [ "${CI:-}" != true ] || exit 1
 fi

@@ -19,7 +19,7 @@ A table is given by its folder, or by ``warehouse`` and its name. A name may con
 | `partitionOverwriteMode` | overwriting | `dynamic` replaces the partitions of the new rows, `static` all rows |
 | `row_kind` | writing | the column with the kind of each row: `+I`, `+U`, `-U` or `-D` |
 | `read.changelog` | reading | `true` adds a first column `rowkind` with the kind of each row |
-| `scan.mode`, `consumer-id`, `read.stream.*` | streams | where a stream starts, its consumer, limits of a batch: docs/streaming.md |
+| `scan.mode`, `consumer-id`, `read.stream.*` | streams | start, consumer and batch limits: docs/streaming.md |
 
 All other options are options of the table (`branch`, `write-only`, ...), for this read or write only.
 """

@@ -1,8 +1,9 @@
-"""Random lives of a chain table against a model that replays them: full loads, changes, overwrites, compactions, expiry.
+"""Random lives of a chain table against a model that replays them: full loads, changes, overwrites, compactions,
+expiry.
 
-The model keeps the changes of each day in the order of their writes, and the full partitions as what they held when they were
-written. What a compaction builds is what the model shows of that day; it remembers the days of changes and the anchor that
-it saw, and counts as stale once one of them is overwritten.
+The model keeps the changes of each day in the order of their writes, and the full partitions as what they held when
+they were written. What a compaction builds is what the model shows of that day; it remembers the days of changes and
+the anchor that it saw, and counts as stale once one of them is overwritten.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def test_a_read_only_warehouse_is_read(days: Days, monkeypatch: pytest.MonkeyPat
     assert not any(path.exists() for path in sidecars(days))
 
 
-# ------------------------------------------------------------------------------- dying between the commits of two branches
+# ---------------------------------------------------------------------------- dying between the commits of two branches
 
 
 def test_a_crash_between_the_two_commits_is_noticed_and_finished(days: Days, monkeypatch: pytest.MonkeyPatch) -> None:

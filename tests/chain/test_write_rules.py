@@ -241,7 +241,7 @@ def test_a_dry_run_of_a_rollback_says_no_too(days: Days) -> None:
     days.delta.rollback_to(snapshot=1)  # the branch of changes has no such rule
 
 
-# ------------------------------------------------------------------------------------------- deletes in the delta branch
+# ------------------------------------------------------------------------------------------ deletes in the delta branch
 
 
 @pytest.mark.parametrize("options", [{}, {"deletion-vectors__enabled": True}])

@@ -1,7 +1,8 @@
-"""A real browser on a real service: Chromium without a window, and pages that must stay free of errors and of other hosts.
+"""A real browser on a real service: Chromium without a window, and pages that must stay free of errors and of other
+hosts.
 
-The browser is the one that ``tools/browser.sh`` installs, or what ``LAKEBED_BROWSER`` names. Without one these tests are
-skipped with a loud reason; in CI, where ``CI`` is ``true``, they fail instead.
+The browser is the one that ``tools/browser.sh`` installs, or what ``LAKEBED_BROWSER`` names. Without one these tests
+are skipped with a loud reason; in CI, where ``CI`` is ``true``, they fail instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a table says is never markup, nothing is fetched from elsewhere, and a token is asked for where one is wanted."""
+"""Texts from tables are never markup, nothing is loaded from elsewhere, and a token is asked for where needed."""
 
 from __future__ import annotations
 

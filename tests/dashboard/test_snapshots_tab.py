@@ -1,4 +1,6 @@
-"""Snapshots and compactions: the picture, filters, pages that come before they are needed, a million of them, one of them."""
+"""Snapshots and compactions: the picture, filters, pages that come before they are needed, a million of them, one of
+them.
+"""
 
 from __future__ import annotations
 

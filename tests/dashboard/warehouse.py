@@ -39,7 +39,7 @@ def make_warehouse(folder: Path) -> Path:
 
 
 def _orders(lake: Lake) -> None:
-    """Upserts into three days of two buckets, compactions, a schema change, two tags, a branch with commits of its own."""
+    """Upserts into three days of two buckets, compactions, a schema change, two tags, a branch with its own commits."""
     orders = lake.create_table(
         "shop.orders",
         "id BIGINT, amount DECIMAL(10, 2), note STRING, dt STRING",

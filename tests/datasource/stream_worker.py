@@ -1,8 +1,8 @@
 """A driver of two streams into one table, to be killed: ``python stream_worker.py WAREHOUSE CHECKPOINTS [ROW_KIND]``.
 
-One writes with ``format("lakebed")``, the other with ``foreachBatch``; with a name for the column of row kinds, both read and write
-changes. It ends when both have read everything that is there. A
-query that fails, because a worker was killed, is started again from its checkpoint, as an operator would do.
+One writes with ``format("lakebed")``, the other with ``foreachBatch``; with a name for the column of row kinds, both
+read and write changes. It ends when both have read everything that is there. A query that fails, because a worker was
+killed, is started again from its checkpoint, as an operator would do.
 """
 
 from __future__ import annotations

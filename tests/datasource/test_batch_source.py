@@ -1,4 +1,6 @@
-"""The data source ``lakebed``: found by Spark by its name, reads and writes tables, and says in our words what is wrong."""
+"""The data source ``lakebed``: found by Spark by its name, reads and writes tables, and says in our words what is
+wrong.
+"""
 
 from __future__ import annotations
 

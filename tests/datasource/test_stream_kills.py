@@ -92,7 +92,9 @@ def rows(table: Table) -> Counter[tuple[Any, ...]]:
 
 
 def run_and_kill(lake: Lake, sink: Table, folder: Path, row_kind: str = "") -> None:
-    """Run both streams to their end, with kills of the driver and of its workers in turn, spread over the commits of both."""
+    """Run both streams to their end, with kills of the driver and of its workers in turn, spread over the commits of
+    both.
+    """
     pick = random.Random(7)
     marks = sorted(pick.sample(range(1, 2 * BATCHES - 2), KILLS))
     killed: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""A table as the sink of a stream: every batch once, whatever is run again; several streams; a pipeline of two tables."""
+"""A table as the sink of a stream: each batch is committed once, also if it runs again; several streams; pipelines."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _write_overtaken(table: Table) -> Any:
 
 
 def history_table(lake: Lake) -> None:
-    """Snapshots 1 to 4, of which 3 replaces what 1 brought; tags on 1 and 2, a branch that went on from 2, a consumer."""
+    """Snapshots 1 to 4, 3 replaces the rows of 1; tags on 1 and 2, a branch from 2 with commits, a consumer."""
     append_table(lake)
     table = lake.table("db.t")
     table.create_tag("first", snapshot=1)
@@ -176,8 +176,8 @@ def _pairs(values: dict[int, int]) -> pa.Table:
 class Operation:
     """One operation and the tables it starts from.
 
-    ``commits``: it becomes visible through a snapshot alone, so an error means that nothing happened, unless the error is
-    that the outcome is unknown. ``settle`` is what makes an acknowledged change visible, if more is needed for that.
+    ``commits``: it becomes visible through a snapshot alone, so an error means that nothing happened, unless the error
+    is that the outcome is unknown. ``settle`` is what makes an acknowledged change visible, if more is needed for that.
     ``between``: what verify may say where it ended halfway; doing it again puts that right.
     """
 

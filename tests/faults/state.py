@@ -84,7 +84,7 @@ def check_harmless(table: Table, between: frozenset[str] = frozenset()) -> bool:
 
 
 def check_sound(lake: Lake, between: frozenset[str] = frozenset()) -> None:
-    """Nothing is wrong with any table but files that nobody refers to, and hints; afterwards nothing is wrong at all."""
+    """No table has problems except unreferenced files and hints; after cleanup there are no problems at all."""
     for name in lake.tables("db"):
         table = lake.table(f"db.{name}")
         if check_harmless(table, between):

@@ -1,11 +1,12 @@
-"""A storage that breaks at its n-th step, whatever that is: a call of its own, or one on a file that Arrow writes or reads.
+"""A storage that breaks at its n-th step, whatever that is: a call of its own, or one on a file that Arrow writes or
+reads.
 
 Steps are counted from :meth:`Faulty.arm` on. What happens at the step that was chosen:
 
 * ``BEFORE`` - it fails and nothing was done;
 * ``AFTER`` - it is done, but fails: the acknowledgement is lost;
-* ``HALF`` - a part of it is done: half of a file is written, half of a folder removed. ``create_exclusive`` and ``replace``
-  promise to be atomic, so all that is left of half a one is a hidden temporary;
+* ``HALF`` - a part of it is done: half of a file is written, half of a folder removed. ``create_exclusive`` and
+  ``replace`` promise to be atomic, so all that is left of half a one is a hidden temporary;
 * ``KILL`` - nothing was done, and the process is killed.
 """
 

@@ -67,8 +67,8 @@ def copy_of(start: Path, target: Path) -> Path:
 def points(steps: list[str]) -> Iterator[tuple[int, Fault]]:
     """Every step with every fault that makes a difference there.
 
-    A Parquet file is written in dozens of small pieces. That each may fail is tried; the other faults only at the first and
-    the last of a row of pieces, unless everything is asked for.
+    A Parquet file is written in dozens of small pieces. That each may fail is tried; the other faults only at the first
+    and the last of a row of pieces, unless everything is asked for.
     """
     for at, name in enumerate(steps, 1):
         yield at, Fault.BEFORE
@@ -92,7 +92,7 @@ class Case:
     seen: set[Any] = field(default_factory=set)
 
     def is_new(self, warehouse: Path, error: Exception | None) -> bool:
-        """Whether an end of this kind has not been looked at yet: the same files but for random parts of their names."""
+        """Whether this outcome is new: no earlier one had the same files, apart from random parts of names."""
         shape = Counter(RANDOM_PART.sub("*", name) for name in disk_of(warehouse))
         end = (type(error), frozenset(shape.items()))
         new = end not in self.seen

@@ -1,7 +1,8 @@
 """The Java oracle: Apache Paimon 2.0.0's own classes in one JVM, driven through JPype. Runs in .interop/java-venv.
 
 Each operation is what the engines' statements and procedures call in Paimon's core: ``compact_manifest`` is
-``CALL sys.compact_manifest``, and so on. The catalog is opened anew for each request, so nothing is cached between them.
+``CALL sys.compact_manifest``, and so on. The catalog is opened anew for each request, so nothing is cached between
+them.
 """
 
 import glob
@@ -571,7 +572,9 @@ class Server:
     def analyze(
         self, warehouse: str, table: str, *, rows: int, size: int, columns: dict[str, list[Any]]
     ) -> dict[str, Any]:
-        """Commit statistics as ANALYZE does; a column is distinct values, least, greatest, nulls, average and greatest length."""
+        """Commit statistics as ANALYZE does; a column is distinct values, least, greatest, nulls, average and greatest
+        length.
+        """
         target = self._table(warehouse, table)
         schema, long = target.schema(), self.java.cls("java.lang.Long")
         made = self.java.cls("java.util.LinkedHashMap")()

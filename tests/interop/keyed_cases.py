@@ -1,8 +1,8 @@
 """The interop matrix of primary-key tables as data: what is written commit by commit, and the rows that must be there.
 
-A ``Keyed`` case is a list of steps that any side can take: a list of rows to write (a row may begin with its kind, ``-D`` for
-one), an ``Overwrite`` or an ``Alter``. Values are plain, as in ``cases``. Where the expected rows are not spelled out they
-follow from the steps by the one rule of ``deduplicate``: the last row of a key stays.
+A ``Keyed`` case is a list of steps that any side can take: a list of rows to write (a row may begin with its kind,
+``-D`` for one), an ``Overwrite`` or an ``Alter``. Values are plain, as in ``cases``. Where the expected rows are not
+spelled out they follow from the steps by the one rule of ``deduplicate``: the last row of a key stays.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def check_projection(case: Case, readers: Sequence[Side], warehouse: Path) -> No
 
 
 def play_story(story: Story, maker: Side, actors: Sequence[Side], readers: Sequence[Side], warehouse: Path) -> None:
-    """Step i is taken by actor i (cyclically); all readers must agree after each, and find the given rows in the end."""
+    """Step i is taken by actor i (cyclically). All readers must agree after each step and find the rows at the end."""
     maker.create_table(warehouse, TABLE, story.fields, story.partition_by, options=story.options)
     fields = story.fields
     for i, step in enumerate(story.steps):

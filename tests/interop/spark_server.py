@@ -48,7 +48,9 @@ def sql_literal(value: Any) -> str:
 
 
 class Server:
-    """The operations, as in ``java_server``, but ``where`` is SQL; and ``sql``, in which ``{table}`` stands for the table."""
+    """The operations, as in ``java_server``, but ``where`` is SQL; and ``sql``, in which ``{table}`` stands for the
+    table.
+    """
 
     def __init__(self) -> None:
         from pyspark.sql import SparkSession

@@ -1,6 +1,7 @@
 """Where Paimon's Spark connector answers a statement of the SQL files otherwise than we do, and why.
 
-The connector is the newest on Maven Central, 0.9.0, on Spark 3.5: most of what differs, newer Paimon or newer Spark has.
+The connector is the newest on Maven Central, 0.9.0, on Spark 3.5: most of what differs, newer Paimon or newer Spark
+has.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ EVERY = "*"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One statement: its file (``alter``, or ``alter-keyed`` for one kind only), how it starts, and what is run after it
-    so that the next ones find the tables as they expect them. With the file ``EVERY``, a regular expression instead, for
-    the statements of all files that have no entry of their own."""
+    """One statement: its file (``alter``, or ``alter-keyed`` for one kind only), how it starts, and what is run after
+    it so that the next ones find the tables as they expect them. With the file ``EVERY``, a regular expression instead,
+    for the statements of all files that have no entry of their own.
+    """
 
     file: str
     statement: str

@@ -1,9 +1,10 @@
-"""The SQL files of ``tests/sql/cases`` through the Spark oracle, and where its answers are others than the files expect.
+"""The SQL files of ``tests/sql/cases`` through the Spark oracle, and where its answers are others than the files
+expect.
 
 A statement that should fail only has to fail; rows are compared as ``tests/sql/cases.py`` does. A difference that
 ``sql_differences.py`` lists is excused, and what it says is run then, so that the statements after it find what they
-expect. ``python -m tests.interop.sql_runner [case ...]``, from the top of the repository, prints an entry to paste for every
-difference that is not listed, and names those that are listed and differ no more.
+expect. ``python -m tests.interop.sql_runner [case ...]``, from the top of the repository, prints an entry to paste for
+every difference that is not listed, and names those that are listed and differ no more.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from tests.interop.oracle import Oracle
 from tests.interop.sql_differences import DIFFERENCES, EVERY, FAILS, PASSES, ROWS, Difference
 from tests.sql.cases import KINDS, Case, Step, read_cases
 
-# What our own session has by default in newer Spark versions; Paimon's procedures and names are the same for all catalogs.
+# What our own session has by default in newer Spark versions; Paimon's procedures and names are the same for all
+# catalogs.
 CATALOG = "lakebed"
 SETTINGS = {
     "spark.sql.ansi.enabled": "true",
@@ -63,7 +65,9 @@ def concerns(difference: Difference, case: Case) -> bool:
 
 
 def rule_of(step: Step, listed: Iterable[Difference]) -> Difference | None:
-    """The entry for all files that a statement falls under; of one that should fail, only that it passes tells anything."""
+    """The entry for all files that a statement falls under; of one that should fail, only that it passes tells
+    anything.
+    """
     rules = (entry for entry in listed if entry.file == EVERY and (entry.outcome == PASSES) == (step.error is not None))
     return next((entry for entry in rules if re.search(entry.statement, flat(step.text))), None)
 

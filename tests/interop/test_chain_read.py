@@ -1,7 +1,7 @@
 """Chain tables: Java Paimon reads ours and we read Java's, with the same rows, for all cases that both define.
 
-What differs on purpose is listed here too: days without changes (we carry them), and changes off the grid of time (Java leaves
-them out).
+What differs on purpose is listed here too: days without changes (we carry them), and changes off the grid of time (Java
+leaves them out).
 """
 
 from pathlib import Path

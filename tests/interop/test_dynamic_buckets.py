@@ -1,4 +1,6 @@
-"""Tables with dynamic buckets that several implementations write in turn: every key one row, in the bucket of the index."""
+"""Tables with dynamic buckets that several implementations write in turn: every key one row, in the bucket of the
+index.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Incremental reads, we and Java Paimon on the same tables.
 
-Java gives ``delta`` and ``changelog`` rows with their kinds; batch SQL drops the deletes, and so do we: what must agree is its
-``$audit_log`` without -D and -U. For ``diff`` Java takes files that are in both states out before it compares, so that a row
-which was written again as it was counts as changed if its old file is still there, and every row of a rewritten file of an
-append table counts as new. We compare rows: what Java gives beyond that are rows that the earlier state had just so. Nor do
-we look at level 0 of tables with deletion vectors, as no other read of such a state does.
+Java gives ``delta`` and ``changelog`` rows with their kinds; batch SQL drops the deletes, and so do we: what must agree
+is its ``$audit_log`` without -D and -U. For ``diff`` Java takes files that are in both states out before it compares,
+so that a row which was written again as it was counts as changed if its old file is still there, and every row of a
+rewritten file of an append table counts as new. We compare rows: what Java gives beyond that are rows that the earlier
+state had just so. Nor do we look at level 0 of tables with deletion vectors, as no other read of such a state does.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ def ours_with(warehouse: Path, options: dict[str, str]) -> Counter[Any]:
 
 
 def has_level_0(mine: lakebed.Table, *snapshots: int) -> bool:
-    """Whether one of the states has files that reads of tables with deletion vectors leave out, but Java's diff does not."""
+    """Whether one of the states has files that reads of tables with deletion vectors leave out, but Java's diff does
+    not.
+    """
     return any(mine.snapshot(number).commit_kind is not CommitKind.COMPACT for number in snapshots)
 
 

@@ -1,5 +1,6 @@
-"""The same rows written to primary-key tables by Java and by us must leave the same metadata: snapshots, entries of data,
-changelog and index files, columns and field ids of the Parquet files."""
+"""The same rows written to primary-key tables by Java and by us must leave the same metadata: snapshots, entries of
+data, changelog and index files, columns and field ids of the Parquet files.
+"""
 
 from __future__ import annotations
 

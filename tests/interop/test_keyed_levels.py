@@ -1,4 +1,4 @@
-"""Universal compaction here and in Java: what is picked of the same sorted runs, and the levels after the same writes."""
+"""Universal compaction here and in Java: what is picked of the same sorted runs, and the levels after equal writes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Primary-key tables between lakebed and paimon-spark 0.9.0: old Paimon reads what we write and compact, and we read, compact
-and write on what it writes. Spark writes no row kinds; deletes are SQL statements."""
+"""Primary-key tables between lakebed and paimon-spark 0.9.0: old Paimon reads what we write and compact, and we read,
+compact and write on what it writes. Spark writes no row kinds; deletes are SQL statements.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What goes beyond the matrix of primary-key tables, between lakebed and Java: changelogs, deletion vectors that outlive
-many commits, commits that cross each other, time travel, upkeep, system tables."""
+"""What goes beyond the matrix of primary-key tables, between lakebed and Java: changelogs, deletion vectors that
+outlive many commits, commits that cross each other, time travel, upkeep, system tables.
+"""
 
 from __future__ import annotations
 
@@ -232,8 +233,11 @@ def test_our_compaction_beside_a_java_write(
 
 @pytest.mark.parametrize("last", ["us", "java"])
 def test_same_sequence_numbers(last: str, ours: Ours, java: Oracle, pypaimon: Oracle, tmp_path: Path) -> None:
-    """Two writers that began on the same snapshot number alike. To Java either row may win, key by key and read by read;
-    we and pypaimon take the later commit, and once we compacted that, it is so for all."""
+    """Two writers that began on the same snapshot number alike.
+
+    To Java either row may win, key by key and read by read; we and pypaimon take the later commit, and once we
+    compacted that, it is so for all.
+    """
     create(ours, tmp_path, KV, ["k"], **{"write-only": "true"})
     ours.write(tmp_path, TABLE, table(KV, [(i, "old") for i in range(6)]))
     values = ("us", "java") if last == "java" else ("java", "us")

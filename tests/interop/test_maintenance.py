@@ -1,5 +1,6 @@
-"""Upkeep between lakebed and others: whoever made the table and whoever keeps it up, everybody reads the same rows after
-every step, verify finds nothing wrong, and the same files survive an expiry."""
+"""Upkeep between lakebed and others: whoever made the table and whoever keeps it up, everybody reads the same rows
+after every step, verify finds nothing wrong, and the same files survive an expiry.
+"""
 
 from __future__ import annotations
 

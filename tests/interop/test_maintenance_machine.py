@@ -1,5 +1,6 @@
-"""At the end of every random history of branches, tags and upkeep, Java Paimon and pypaimon read what the model says: the
-latest rows of every branch, every snapshot and every tag of main."""
+"""At the end of every random history of branches, tags and upkeep, Java Paimon and pypaimon read what the model says:
+the latest rows of every branch, every snapshot and every tag of main.
+"""
 
 from __future__ import annotations
 

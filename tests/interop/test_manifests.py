@@ -1,5 +1,6 @@
-"""Histories in which we and Java Paimon write in turn and compact manifests in turn, with few manifests to a merge: everyone
-reads the same rows in every sampled snapshot, however its manifests were merged, and by whom."""
+"""Histories in which we and Java Paimon write in turn and compact manifests in turn, with few manifests to a merge:
+everyone reads the same rows in every sampled snapshot, however its manifests were merged, and by whom.
+"""
 
 from __future__ import annotations
 

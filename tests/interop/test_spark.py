@@ -1,7 +1,8 @@
 """Lakebed and the Paimon Spark connector on the same tables, through SQL.
 
-The newest connector on Maven Central is 0.9.0, older than the Java classes of ``test_java``: it shows that tables of ours
-are read by old Paimon, and that we read what old Paimon writes. What it cannot do is in the cases, with the reason.
+The newest connector on Maven Central is 0.9.0, older than the Java classes of ``test_java``: it shows that tables of
+ours are read by old Paimon, and that we read what old Paimon writes. What it cannot do is in the cases, with the
+reason.
 """
 
 from dataclasses import replace

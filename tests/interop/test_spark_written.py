@@ -1,4 +1,5 @@
-"""Tables that our tasks on Spark write and compact are read alike by Java Paimon, pypaimon, this process and our reads on Spark.
+"""Tables that our tasks on Spark write and compact are read alike by Java Paimon, pypaimon, this process and our reads
+on Spark.
 
 Java appends and writes in turn with them, so what it finds in our files it also builds on.
 """

@@ -151,7 +151,7 @@ def test_java_expires_our_statistics_and_we_expire_its(java: Oracle, tmp_path: P
 
 
 def test_the_connector_finds_what_we_find(spark: Oracle, tmp_path: Path) -> None:
-    """Paimon 0.9's ANALYZE in Spark; it fails at timestamps without a zone, and its count of bytes is cut to nothing."""
+    """ANALYZE of Paimon 0.9 in Spark. It fails for timestamps without a zone and truncates its count of bytes."""
     fields = [(name, kind) for name, kind in FIELDS if name not in {"t3", "t6", "t9"}]
     spark.create_table(tmp_path, TABLE, fields, primary_keys=["id"], options={"bucket": "1", "write-only": "true"})
     table = opened(tmp_path)

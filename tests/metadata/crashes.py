@@ -1,4 +1,4 @@
-"""Tries a call with a failing storage at every step: what the table looks like afterwards, and when it is called again."""
+"""Calls an operation with a storage that fails at each step, and checks the table afterwards and after a repeat."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def at_every_step(
     between: Callable[[TableStore], object],
     after: Callable[[TableStore], object],
 ) -> int:
-    """Let a call fail at each of its storage calls, in ``make test`` at some of them; returns how many failures there are.
+    """Let a call fail at each of its storage calls, in ``make test`` at some of them; returns how many failures there
+    are.
 
     The table is copied for each. ``between`` looks at the table after the failure, ``after`` at the table once the call
     was made again with a storage that works.

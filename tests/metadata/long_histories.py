@@ -1,4 +1,4 @@
-"""Histories that are nothing but snapshot files, made as fast as files can be written; and storages to read them with."""
+"""Histories that consist of snapshot files only, written as fast as possible, and storages to read them with."""
 
 from __future__ import annotations
 

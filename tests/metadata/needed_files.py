@@ -1,4 +1,6 @@
-"""Which files a table needs, told the slow way: every snapshot, tag and changelog of every branch by itself, file by file."""
+"""Which files a table needs, told the slow way: every snapshot, tag and changelog of every branch by itself, file by
+file.
+"""
 
 from __future__ import annotations
 

@@ -158,7 +158,8 @@ def test_without_changelog_files_the_added_files_stay(tmp_path: Path) -> None:
     expire(store)
     assert store.snapshots.ids() == [5, 6]
     assert changelog_ids(store) == [2, 3, 4]
-    # What a compaction wrote is no change: data-c goes at once. data-1 stays until the commit that deleted it is forgotten.
+    # What a compaction wrote is no change: data-c goes at once. data-1 stays until the commit that deleted it is
+    # forgotten.
     assert names_on_disk(store) == {"data-1", "data-2", "data-3", "data-d", "data-6"}
     assert not complaints(store)
     for number in range(7, 10):
@@ -278,7 +279,9 @@ def deleted_since(store: TableStore) -> set[str]:
 @pytest.mark.scales
 @pytest.mark.parametrize("producer", ["none", "input"])
 def test_failing_at_every_step(producer: str, tmp_path: Path) -> None:
-    """Whenever it dies, every change is still there as a snapshot or a changelog, with its files; the next call goes on."""
+    """Whenever it dies, every change is still there as a snapshot or a changelog, with its files; the next call goes
+    on.
+    """
     store = store_with(tmp_path, **{"changelog-producer": producer})
     for number in range(1, 6):
         add_as(store, producer, number)

@@ -98,8 +98,8 @@ def test_the_earliest_whatever_its_hint_says(store: TableStore, hint: bytes | No
     st.sets(st.integers(1, 12), max_size=8), st.integers(0, 14).map(lambda n: str(n).encode()) | st.binary(max_size=4)
 )
 def test_hints_and_holes(ids: set[int], hint: bytes) -> None:
-    # Paimon's rule: a hint is good if its snapshot is there and the one next to it is not. A wrong hint whose neighbour is
-    # a hole passes for a good one; only a listing of all snapshots for every commit could tell.
+    # Paimon's rule: a hint is good if its snapshot is there and the one next to it is not. A wrong hint whose neighbour
+    # is a hole passes for a good one; only a listing of all snapshots for every commit could tell.
     number = int(hint) if hint.isdigit() else None
     assume(number not in ids or number == max(ids) or number + 1 in ids)
     assume(number not in ids or number == min(ids) or number - 1 in ids)

@@ -1,4 +1,6 @@
-"""Incremental reads: random histories against a model for every mode and kind of table, then the ends and edges one by one."""
+"""Incremental reads: random histories against a model for every mode and kind of table, then the ends and edges one by
+one.
+"""
 
 from __future__ import annotations
 

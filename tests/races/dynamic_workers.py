@@ -1,4 +1,7 @@
-"""What processes that race for a table with dynamic buckets do. Each opens the table itself, as a program of its own would."""
+"""What processes that race for a table with dynamic buckets do.
+
+Each opens the table itself, as a program of its own would.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Write(NamedTuple):
 
 
 def upsert(warehouse: str, writer: int, keys: list[int], count: int) -> tuple[list[Write], list[str]]:
-    """Write some of the keys at a time, every now and then their deletes; gives what was acknowledged and what failed."""
+    """Writes some of the keys at a time, sometimes their deletes; returns what was acknowledged and what failed."""
     table = connect(warehouse).table(TABLE)
     dice = random.Random(writer)
     done, failed = [], []

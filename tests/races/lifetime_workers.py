@@ -54,7 +54,7 @@ def drop_and_create(warehouse: str, lives: int, options: dict[str, str], key: li
 
 
 def write_to_any_life(warehouse: str, first: int) -> tuple[list[tuple[int, int]], Counter[str], list[str]]:
-    """Write rows to whatever table has the name; gives the rows acknowledged, the ends of lives seen, and what failed."""
+    """Writes rows to any table of that name; returns acknowledged rows, how often the table was gone, and failures."""
     lake = Lake(warehouse, Delayed(first, 0.005), {})
     acknowledged, ended, failed = [], Counter[str](), []
     number = first

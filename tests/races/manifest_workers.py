@@ -23,7 +23,9 @@ def _open(warehouse: str) -> Table:
 
 
 def write_for(warehouse: str, first: int, seconds: float) -> tuple[list[int], list[str]]:
-    """Write one row at a time until the time is up and manifests were merged; gives the rows acknowledged and what failed."""
+    """Write one row at a time until the time is up and manifests were merged; gives the rows acknowledged and what
+    failed.
+    """
     table = _open(warehouse)
     acknowledged, failed = [], []
     began = time.monotonic()

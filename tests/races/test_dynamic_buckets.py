@@ -1,4 +1,6 @@
-"""Writers with the same new keys in a table with dynamic buckets: one row per key, nothing lost, and the index is right."""
+"""Writers with the same new keys in a table with dynamic buckets: one row per key, nothing lost, and the index is
+right.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,9 @@ def test_the_same_new_keys(table: Table, writers: int, full: bool) -> None:
     ("table", "upserters"), [("large", 1), pytest.param("large", 2, marks=pytest.mark.long)], indirect=["table"]
 )
 def test_overwrites_that_remap_keys(table: Table, upserters: int) -> None:
-    """An upsert that lands after an overwrite finds its keys in other buckets, or nowhere; each is there once, and newer."""
+    """An upsert that lands after an overwrite finds its keys in other buckets, or nowhere; each is there once, and
+    newer.
+    """
     table.write(dynamic_workers.rows(KEYS, -1, -1))
     writers = [(dynamic_workers.upsert, (warehouse_of(table), writer, KEYS, WRITES)) for writer in range(upserters)]
     replacer = upserters

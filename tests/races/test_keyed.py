@@ -31,7 +31,7 @@ def table(request: pytest.FixtureRequest, lake: Lake) -> Table:
 
 
 def race(table: Table, keys: list[list[int]]) -> list[list[Write]]:
-    """Three writers with their keys, a full and a minor compaction in a loop; gives what each writer got acknowledged."""
+    """Three writers with their keys beside a full and a minor compaction; returns what each writer got acknowledged."""
     warehouse = str(Path(table.path).parent.parent)
     writers = [(keyed_workers.upsert, (warehouse, i, own, WRITES)) for i, own in enumerate(keys)]
     compactions = [(keyed_workers.compact, (warehouse, full, len(keys))) for full in (True, False)]

@@ -1,4 +1,4 @@
-"""Writers, readers, compactions, expiry, tags, rollback and orphan removal at the same time, each in its own process."""
+"""Writers, readers, compactions, expiry, tags, rollback and orphan removal at once, each in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writers beside compactors of manifests: nothing is lost, nobody fails. A minute long with ``LAKEBED_RACE_SECONDS=60``."""
+"""Writers beside compactors of manifests: nothing is lost, nobody fails.
+
+A minute long with ``LAKEBED_RACE_SECONDS=60``.
+"""
 
 from __future__ import annotations
 

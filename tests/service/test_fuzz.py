@@ -1,7 +1,7 @@
 """The service asked at random, by its own OpenAPI document: it never fails, and answers what the document says.
 
-Schemathesis makes the requests, good and bad ones; the seed is fixed, so a run repeats the one before. Names of the sample
-warehouse are put in often enough that requests get past the first look.
+Schemathesis makes the requests, good and bad ones; the seed is fixed, so a run repeats the one before. Names of the
+sample warehouse are put in often enough that requests get past the first look.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def ignore_warnings_of_spark(items: list[pytest.Item], folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A session on two cores that tries a failed task again, as a cluster does; its time zone is neither UTC nor ours."""
+    """A session on two cores that repeats a failed task, as a cluster does. Its time zone is not UTC and not ours."""
     folder = tmp_path_factory.mktemp("spark")
     before = os.environ.get("PYTHONPATH")
     # Storages that misbehave on purpose travel to the workers by name.

@@ -1,4 +1,7 @@
-"""Splits hold what belongs together, schemas share scans where they can, and Arrow data has Spark's form. No JVM here."""
+"""Splits hold what belongs together, schemas share scans where they can, and Arrow data has Spark's form.
+
+No JVM here.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,7 @@ def test_schemas_share_a_scan_where_they_name_and_type_columns_alike(table: Call
     assert layout_count(made, "V") == 2, "whatever its case"
 
 
-# ---------------------------------------------------------------------------------------------------------------- columns
+# -------------------------------------------------------------------------------------------------------------- columns
 
 EVERYTHING = (
     "a INT NOT NULL, t TIMESTAMP(3), l TIMESTAMP_LTZ(9), ti TIME(3), ar ARRAY<TIMESTAMP(9) NOT NULL>, "

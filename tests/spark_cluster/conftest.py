@@ -1,4 +1,5 @@
-"""Clusters of real processes, each started once: ``local-cluster``, a standalone master with two workers, a Connect server.
+"""Clusters of real processes, each started once: ``local-cluster``, a standalone master with two workers, a Connect
+server.
 
 Every driver is a process of its own, so that no session is shared with other tests.
 """

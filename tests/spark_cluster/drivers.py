@@ -1,4 +1,5 @@
-"""Spark drivers in processes of their own, on clusters of real processes, whose workers cannot import lakebed by themselves.
+"""Spark drivers in processes of their own, on clusters of real processes, whose workers cannot import lakebed by
+themselves.
 
 A test gives a driver a function of an importable module and gets its result, as if it had been called here. Everything
 listens on the loopback interface only, and everything that was started is ended, whatever happens.
@@ -117,8 +118,8 @@ def _travelling(error: Exception) -> Exception:
 def python_without_lakebed(folder: Path) -> str:
     """A Python that has what lakebed depends on, and these tests, but not lakebed.
 
-    It is the interpreter beneath the virtual environment: a folder on PYTHONPATH gives the packages in it, but not those
-    that a ``.pth`` file in it names, and such a file is how an editable installation is found.
+    It is the interpreter beneath the virtual environment: a folder on PYTHONPATH gives the packages in it, but not
+    those that a ``.pth`` file in it names, and such a file is how an editable installation is found.
     """
     path = folder / "python"
     packages = sysconfig.get_paths()["purelib"]
@@ -180,7 +181,7 @@ class Master:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A driver, what its workers had of lakebed before it did anything, and the master if it is a standalone cluster."""
+    """A driver, what its workers had of lakebed before it started, and the master of a standalone cluster."""
 
     driver: Driver
     versions: set[str]
@@ -240,7 +241,10 @@ def connect_server(folder: Path, environment: Mapping[str, str] | None = None) -
 def _jvm(
     folder: Path, words: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> Iterator[tuple[int, Path]]:
-    """A JVM of Spark's; gives its process and its log. The script that starts it becomes the JVM, so it is the one to end."""
+    """A JVM of Spark's; gives its process and its log.
+
+    The script that starts it becomes the JVM, so it is the one to end.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log"
     with log.open("w") as output:

@@ -1,4 +1,5 @@
-"""Tables written, read and compacted by executors that are processes of their own, and that lack lakebed until it is sent.
+"""Tables written, read and compacted by executors that are processes of their own, and that lack lakebed until it is
+sent.
 
 Each table has a twin that this process writes; the two hold the same rows after every step.
 """

@@ -69,7 +69,7 @@ def test_the_same_as_in_process(layout: str, connect: Driver, lake: Lake) -> Non
 
 @pytest.fixture(scope="module")
 def with_lakebed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    """A client of a server whose Python has lakebed: Spark does not send packages to the processes that plan a stream."""
+    """A client of a server whose Python has lakebed: Spark sends no packages to the processes that plan a stream."""
     server = connect_server(tmp_path_factory.mktemp("streams"), {"PYSPARK_PYTHON": sys.executable})
     with server as remote, contextlib.closing(Driver({}, {"SPARK_REMOTE": remote})) as driver:
         yield driver

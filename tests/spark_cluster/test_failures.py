@@ -1,7 +1,7 @@
 """Executors, workers, tasks and drivers that die in the middle of a write or a compaction.
 
-Whatever dies: no acknowledged row is lost, none is there twice, nothing half done is seen, and orphan removal leaves exactly
-what is needed.
+Whatever dies: no acknowledged row is lost, none is there twice, nothing half done is seen, and orphan removal leaves
+exactly what is needed.
 """
 
 from __future__ import annotations

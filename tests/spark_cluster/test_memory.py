@@ -18,8 +18,8 @@ from lakebed import Lake
 MIB = 1024 * 1024
 BUDGET = 32 * MIB
 ROWS = 1_700_000  # of about 80 bytes in memory
-# In MiB, above what the workers of the cluster hold before. Seen were 300 to 360, 300 to 330, 290 to 370 and 440 to 530; without a
-# budget 570, 565, 490 and 650. Arrow's allocator holds on to what is freed.
+# In MiB, above what the workers of the cluster hold before. Seen were 300 to 360, 300 to 330, 290 to 370 and 440 to
+# 530; without a budget 570, 565, 490 and 650. Arrow's allocator holds on to what is freed.
 LIMITS = {"first write": 450, "second write": 450, "merged read": 430, "compaction": 590}
 
 

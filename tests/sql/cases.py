@@ -1,13 +1,16 @@
 """SQL files with expected results: how they are read and checked.
 
-A file holds statements that end with ``;`` at the end of a line, run in order in a database of their own. After a statement:
+A file holds statements that end with ``;`` at the end of a line, run in order in a database of their own. After a
+statement:
 
-* ``--> a | b`` is a row of its result (in any order, unless the statement says ORDER BY), ``--> nothing`` an empty result;
+* ``--> a | b`` is a row of its result (in any order, unless the statement says ORDER BY), ``--> nothing`` an empty
+  result;
 * ``--! text`` means that the statement fails with a message that holds this text;
-* ``--@ 4.2 why`` means that it is for Spark 4.2 and later, and left out before: only where Spark itself cannot do it there.
+* ``--@ 4.2 why`` means that it is for Spark 4.2 and later, and left out before: only where Spark itself cannot do it
+  there.
 
-A first line ``-- kinds: append, keyed`` runs the file once for each kind of table; ``$PROPERTIES`` is then the clause that
-makes a table with a column ``id`` one of that kind, ``$PROPERTIES[p]`` the one for a table partitioned by ``p``.
+A first line ``-- kinds: append, keyed`` runs the file once for each kind of table; ``$PROPERTIES`` is then the clause
+that makes a table with a column ``id`` one of that kind, ``$PROPERTIES[p]`` the one for a table partitioned by ``p``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The examples of docs/sql.md run, one after the other, and its table of procedures is that of the code.
 
-The page writes ``py`` and ``sh`` where other pages write ``python`` and ``console``: its examples share a Spark session, in
-which the name ``lakebed`` is still free.
+The page writes ``py`` and ``sh`` where other pages write ``python`` and ``console``: its examples share a Spark
+session, in which the name ``lakebed`` is still free.
 """
 
 from __future__ import annotations

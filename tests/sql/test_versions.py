@@ -1,4 +1,6 @@
-"""Versions of Spark whose internals differ from what is needed: one sentence says what is missing, and nothing is changed."""
+"""Versions of Spark whose internals differ from what is needed: one sentence says what is missing, and nothing is
+changed.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,7 @@ def test_system_tables_do_not_ignore_options(lake: Lake, db: str, spark: Any) ->
 
 
 def test_columns_that_a_version_does_not_have_are_told(lake: Lake, db: str, spark: Any) -> None:
-    """What Spark 4.1 and 4.2 do with a query that asks for a version by options: they take the columns of the latest."""
+    """Spark 4.1 and 4.2 use the latest columns for a query that asks for a version by options."""
     lake.sql(f"CREATE TABLE {db}.t AS SELECT 1 AS id")
     lake.sql(f"ALTER TABLE {db}.t ADD COLUMN n INT")
     table = lake.table(f"{db}.t")

@@ -1,9 +1,9 @@
 """Every operation on branches, tags, snapshots and rows in any order, against a model of plain Python values.
 
 After each step the latest rows of every branch, its snapshots, tags and consumers are what the model says, and every
-refusal was one that the model expects. At the end every snapshot and every tag of every branch still reads as it did when
-it was made, :meth:`verify` finds nothing wrong, and after orphan removal the files on disk are exactly those that somebody
-needs.
+refusal was one that the model expects. At the end every snapshot and every tag of every branch still reads as it did
+when it was made, :meth:`verify` finds nothing wrong, and after orphan removal the files on disk are exactly those that
+somebody needs.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Maintenance(RuleBasedStateMachine):
         self.tidied(branch, before)
 
     def settle(self, table: lakebed.Table, branch: Branch) -> None:
-        """A branch that goes on from a snapshot whose newest rows nobody sees yet is compacted, so that all are seen."""
+        """Compacts a branch that starts at a snapshot whose newest rows are not visible yet."""
         if branch.snapshots and branch.snapshots[branch.latest].shown is not None:
             self.commit(table, branch, lambda: table.compact(full=True), branch.rows)
             assert branch.snapshots[branch.latest].shown is None

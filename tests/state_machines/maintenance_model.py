@@ -1,7 +1,7 @@
 """A table with branches and tags as plain Python values: what every operation of Lakebed has to make of it.
 
-Rows are dictionaries by column number. A :class:`Version` is what a snapshot holds; it never changes, and snapshots, tags
-and branches share it. Nothing here knows of files.
+Rows are dictionaries by column number. A :class:`Version` is what a snapshot holds; it never changes, and snapshots,
+tags and branches share it. Nothing here knows of files.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Branch:
 
     @property
     def has_holes(self) -> bool:
-        """After a rollback to an old tag, a fast-forward to a branch that began later leaves numbers that nobody has."""
+        """Whether ids are missing, as after a rollback to an old tag and a fast-forward to a later branch."""
         return len(self.snapshots) < self.latest - min(self.snapshots, default=1) + 1
 
     @property

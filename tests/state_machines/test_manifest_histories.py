@@ -1,4 +1,5 @@
-"""Every snapshot stands alone, however manifests were merged since: its base list and its delta list are the whole table.
+"""Every snapshot stands alone, however manifests were merged since: its base list and its delta list are the whole
+table.
 
 Told through the public interface, on append and on primary-key tables, in fixed and in random histories.
 """
@@ -92,7 +93,9 @@ def test_sixty_commits_cross_compactions_with_all_rows_there(
 
 
 def check_lists(table: lakebed.Table) -> None:
-    """Base and delta are lists of their own for every snapshot: the base is what was there before, the delta what is new."""
+    """Base and delta are lists of their own for every snapshot: the base is what was there before, the delta what is
+    new.
+    """
     store = open_store(table.path)
     snapshots = list(snapshots_on_disk(table.path).values())
     lists = Counter(name for one in snapshots for name in (one.base_manifest_list, one.delta_manifest_list))

@@ -1,4 +1,4 @@
-"""Rows of ``$binlog``: which changes are one update, whole and file by file, and a stream of it against the batch read."""
+"""Rows of ``$binlog``: which changes form one update, for all files and file by file; the stream equals the batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Streams, without Spark: random histories and limits against a model, then where streams begin, stop and what they refuse."""
+"""Streams, without Spark: random histories and limits against a model, then where streams begin, stop and what they
+refuse.
+"""
 
 from __future__ import annotations
 

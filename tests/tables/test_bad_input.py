@@ -1,7 +1,7 @@
 """Bad input gets one clear error and leaves the table as it was.
 
-Each case says which error it expects (exactly that class), which words its message must have, and that not a byte of the
-table's folder is different afterwards.
+Each case says which error it expects (exactly that class), which words its message must have, and that not a byte of
+the table's folder is different afterwards.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def test_a_stream_that_raises(table: lakebed.Table) -> None:
     assert fingerprint(table.path) == before
 
 
-# ------------------------------------------------------------------------------------------------------------ the unknown
+# ---------------------------------------------------------------------------------------------------------- the unknown
 
 
 def test_names_nobody_knows(lake: lakebed.Lake, table: lakebed.Table) -> None:
@@ -240,7 +240,7 @@ def test_names_nobody_knows(lake: lakebed.Lake, table: lakebed.Table) -> None:
     refused(folder, lambda: table.alter(changes.DropColumn("nmae")), SchemaError, "unknown column 'nmae'")
 
 
-# ------------------------------------------------------------------------------------------------------- damaged metadata
+# ----------------------------------------------------------------------------------------------------- damaged metadata
 
 
 def first(table_folder: Path, what: str) -> Path:
@@ -396,7 +396,7 @@ def test_hints_full_of_rubbish(lake: lakebed.Lake, table: lakebed.Table, hint: b
     assert (Path(table.path) / "snapshot/LATEST").read_bytes() == b"3"
 
 
-# ------------------------------------------------------------------------------------------------------ damaged data files
+# --------------------------------------------------------------------------------------------------- damaged data files
 
 
 @pytest.mark.parametrize("damage", ["missing", *DAMAGES])
@@ -416,7 +416,7 @@ def test_damaged_data_files_are_named(lake: lakebed.Lake, table: lakebed.Table, 
     assert table.scan().to_arrow().num_rows == 2
 
 
-# ------------------------------------------------------------------------------------------- storage that does not give in
+# ---------------------------------------------------------------------------------------- storage that does not give in
 
 
 @contextlib.contextmanager
@@ -575,7 +575,7 @@ def test_a_full_disk(template: Path, tmp_path: Path) -> None:
         assert table.write(noise(50)) is not None
 
 
-# --------------------------------------------------------------------------------------------------------------- commits
+# -------------------------------------------------------------------------------------------------------------- commits
 
 
 def test_a_writer_that_gives_up(table: lakebed.Table, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,6 @@
-"""Changelogs that compactions produce: replayed from nothing they give the table, at every compaction, change by change."""
+"""Changelogs that compactions produce: replayed from nothing they give the table, at every compaction, change by
+change.
+"""
 
 from __future__ import annotations
 

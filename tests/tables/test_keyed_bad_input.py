@@ -26,7 +26,7 @@ from lakebed.rows import conform
 
 COLUMNS = "p STRING, k INT, v INT, s STRING, a ARRAY<INT>"
 
-# ---------------------------------------------------------------------------------------------------------------- tables
+# --------------------------------------------------------------------------------------------------------------- tables
 
 Case = tuple[dict[str, Any], type[LakebedError], tuple[str, ...]]
 
@@ -126,7 +126,7 @@ def test_tables_that_cannot_be(lake: lakebed.Lake, case: str) -> None:
     assert lake.tables("db") == []
 
 
-# ------------------------------------------------------------------------------------------------------------------ rows
+# ----------------------------------------------------------------------------------------------------------------- rows
 
 
 def with_kinds(table: lakebed.Table, kinds: Any) -> pa.Table:
@@ -275,7 +275,7 @@ def test_bad_rows_late_in_a_stream(lake: lakebed.Lake, monkeypatch: pytest.Monke
     assert current(table) == {1: 1}
 
 
-# --------------------------------------------------------------------------------------------------------------- changes
+# -------------------------------------------------------------------------------------------------------------- changes
 
 
 def test_another_number_of_buckets_without_an_overwrite(lake: lakebed.Lake) -> None:
@@ -316,7 +316,7 @@ def test_changes_that_files_would_not_bear(
     assert current(table) == {1: 1}
 
 
-# ------------------------------------------------------------------------------------------------------------ compaction
+# ----------------------------------------------------------------------------------------------------------- compaction
 
 
 def test_what_cannot_be_compacted(lake: lakebed.Lake) -> None:

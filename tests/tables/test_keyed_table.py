@@ -46,7 +46,7 @@ def kinds(table: lakebed.Table) -> list[str]:
     return [snapshot.commit_kind.value for snapshot in table.snapshots()]
 
 
-# ------------------------------------------------------------------------------------------------------ writing and deleting
+# ------------------------------------------------------------------------------------------------- writing and deleting
 
 
 def test_writes_upsert(lake: lakebed.Lake) -> None:
@@ -121,7 +121,7 @@ def test_engines_that_remove_records_delete(lake: lakebed.Lake, engine: str) -> 
     assert current(table) == {2: 2}
 
 
-# ------------------------------------------------------------------------------------------------------ compaction by writes
+# ------------------------------------------------------------------------------------------------- compaction by writes
 
 
 def test_writes_compact_when_there_are_too_many_runs(lake: lakebed.Lake) -> None:
@@ -216,7 +216,7 @@ def test_compaction_reports_how_far_it_is(lake: lakebed.Lake) -> None:
     assert calls == []
 
 
-# ------------------------------------------------------------------------------------------------- compaction beside others
+# --------------------------------------------------------------------------------------------- compaction beside others
 
 
 def racing(table: lakebed.Table, *meanwhile: Callable[[], Any], ending: str = "") -> lakebed.Table:
@@ -383,7 +383,7 @@ def test_an_overwrite_beside_writes_takes_them_along(lake: lakebed.Lake) -> None
     check_tidy(table.path)
 
 
-# --------------------------------------------------------------------------------------------------------------- overwriting
+# ---------------------------------------------------------------------------------------------------------- overwriting
 
 
 def test_overwritten_rows_need_no_compaction(lake: lakebed.Lake) -> None:

@@ -14,7 +14,7 @@ from lakebed.format.snapshot import snapshot_to_json
 
 @pytest.fixture
 def marked(table: Callable[..., Table]) -> Table:
-    """Four snapshots, of which the first has no watermark, as some writers note that, and the last two have the same."""
+    """Four snapshots: the first without a watermark, as some writers record it, and the last two with the same one."""
     made = table("id BIGINT")
     for number, watermark in enumerate([-(2**63), 100, 200, 200], 1):
         made.write(pa.table({"id": [number]}))

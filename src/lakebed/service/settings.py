@@ -76,8 +76,8 @@ class Settings:
 def is_loopback(host: str) -> bool:
     """Whether an address can be reached from this machine only.
 
-    >>> is_loopback("localhost"), is_loopback("127.0.0.9"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("db1")
-    (True, True, True, False, False)
+    >>> [is_loopback(host) for host in ("localhost", "127.0.0.9", "::1", "0.0.0.0", "db1")]
+    [True, True, True, False, False]
     """
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

@@ -1,8 +1,8 @@
 """The Spark session that Lakebed uses: the given one, the active one, or a new local one.
 
-Nothing here imports pyspark before it is needed. If Spark cannot start (no pyspark, no Java, or a Java that is too old),
-one sentence says what to install. Workers need lakebed: :func:`prepare_workers` sends the package, once per session, to
-workers that lack it or have another version. Lakebed calls it before its first task; programs that only use
+Nothing here imports pyspark before it is needed. If Spark cannot start (no pyspark, no Java, or a Java that is too
+old), one sentence says what to install. Workers need lakebed: :func:`prepare_workers` sends the package, once per
+session, to workers that lack it or have another version. Lakebed calls it before its first task; programs that only use
 ``format("lakebed")`` call it themselves. Dependencies (pyarrow, numpy, ...) must be installed for the workers.
 """
 

@@ -63,7 +63,8 @@ def error_record(error: LakebedError) -> str:
 def recorded_error(error: BaseException) -> LakebedError | None:
     """Returns the Lakebed error whose record is in the text of an exception of Spark, ``None`` if there is none.
 
-    >>> recorded_error(RuntimeError('Job aborted: lakebed-error: {"class": "DataError", "message": "no key"} SQLSTATE: P0001'))
+    >>> text = 'Job aborted: lakebed-error: {"class": "DataError", "message": "no key"} SQLSTATE: P0001'
+    >>> recorded_error(RuntimeError(text))
     DataError('no key')
     """
     _, found, rest = str(error).partition(_RECORD)

@@ -41,8 +41,8 @@ def table_name(ident: Any) -> str | None:
 def session_options(jvm: Jvm, catalog: str, name: str) -> dict[str, str]:
     """Returns the options for a table in the settings of a session.
 
-    ``spark.paimon.<option>`` is for all tables, ``spark.paimon.<catalog>.<database>.<table>.<option>`` for one table, or for
-    several with ``*`` as a part. The more specific setting wins.
+    ``spark.paimon.<option>`` is for all tables, ``spark.paimon.<catalog>.<database>.<table>.<option>`` for one table,
+    or for several with ``*`` as a part. The more specific setting wins.
     """
     return options_for(catalog, name, json.loads(jvm.bridge.settings(jvm.session_state.conf(), SETTINGS)))
 

@@ -205,7 +205,9 @@ def test_flipped_bits_never_give_another_error(size: int, codec: str, data: st.D
 @pytest.mark.parametrize("size", [ROWS, COLUMNS])
 @pytest.mark.parametrize("records", [1, 4, 6, 2**20, 2**40, 2**62, -3])
 def test_a_wrong_number_of_records(records: int, size: int) -> None:
-    """Bytes left over after the last record send DataFusion's reader into an endless loop; too many could use up memory."""
+    """Bytes left over after the last record send DataFusion's reader into an endless loop; too many could use up
+    memory.
+    """
     data = GOOD["null"]
     at = body_of(data)
     assert data[at] == 2 * 5

@@ -1,4 +1,6 @@
-"""Reads the conflict matrix in the docstring of metadata/commit/conflicts.py and does what each of its cells says, for real."""
+"""Reads the conflict matrix in the docstring of metadata/commit/conflicts.py and does what each of its cells says, for
+real.
+"""
 
 from __future__ import annotations
 

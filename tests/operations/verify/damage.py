@@ -1,7 +1,7 @@
 """Tables to break, and the tools to break exactly one thing of them.
 
-A :class:`Surgeon` changes a table on disk as a faulty writer would have: what it does not mean to break keeps fitting, so
-that sizes of rewritten manifests are right in the lists, and sizes of lists in the snapshots.
+A :class:`Surgeon` changes a table on disk as a faulty writer would have: what it does not mean to break keeps fitting,
+so that sizes of rewritten manifests are right in the lists, and sizes of lists in the snapshots.
 """
 
 from __future__ import annotations

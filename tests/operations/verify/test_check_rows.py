@@ -1,4 +1,6 @@
-"""The deep part of verify: for every check a table whose manifests are fine by themselves, and whose files say otherwise."""
+"""The deep part of verify: for every check a table whose manifests are fine by themselves, and whose files say
+otherwise.
+"""
 
 from __future__ import annotations
 

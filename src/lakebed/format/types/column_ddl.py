@@ -27,7 +27,8 @@ def parse_columns(text: str) -> tuple[Field, ...]:
     Names that are not plain words are in backquotes. Keys are not part of the text: tables take ``primary_key=[...]``
     and ``partition_by=[...]``.
 
-    >>> for column in parse_columns("id BIGINT NOT NULL COMMENT 'key', `a b` STRUCT<x: INT>, d DECIMAL(10,2) DEFAULT 0"):
+    >>> text = "id BIGINT NOT NULL COMMENT 'key', `a b` STRUCT<x: INT>, d DECIMAL(10,2) DEFAULT 0"
+    >>> for column in parse_columns(text):
     ...     print(column.name, column.type, column.description, column.default)
     id BIGINT NOT NULL key None
     a b ROW<x INT> None None

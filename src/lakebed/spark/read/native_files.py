@@ -4,7 +4,8 @@ Spark reads a file itself (:func:`divide`, :func:`_fits_spark`) if all of this h
 
 * no other file can hold a version of its rows, so it needs no merge;
 * it has no deleted rows (deletion vectors, or DELETE rows in a primary-key table);
-* Spark can read and convert the types of its columns (:mod:`lakebed.spark.read.native_evolution`), and finds them by name;
+* Spark can read and convert the types of its columns (:mod:`lakebed.spark.read.native_evolution`), and finds them by
+  name;
 * Spark can evaluate the condition of the read (:func:`lakebed.spark.predicates.to_column`).
 
 All other files are packed into splits, one per Python task. Files that must be merged are in the same split. A task

@@ -108,8 +108,8 @@ def to_owners(
 ) -> DataFrame:
     """Returns a frame of blocks with the rows of a frame, shuffled so that one task gets all blocks of a place.
 
-    ``partitions`` is the number of shuffle partitions. With ``work`` the frame already consists of blocks, and their rows
-    pass through ``work`` first. Memory on both sides is proportional to ``budget``, in bytes.
+    ``partitions`` is the number of shuffle partitions. With ``work`` the frame already consists of blocks, and their
+    rows pass through ``work`` first. Memory on both sides is proportional to ``budget``, in bytes.
     """
     kernel = _Sender(place, tuple(_numbers_of(partitions)), work, budget)
     return map_in_arrow(frame, kernel, SENT).repartition("place")

@@ -1,4 +1,4 @@
-// Calls to the service. Every failure is an ApiError with one sentence. If a token is missing, the reader is asked for it.
+// Calls to the service. Every failure is an ApiError with one sentence. If a token is missing, a dialog asks for it.
 
 const KEY = "lakebed.token";
 const BASE = new URL("/api/v1/", location.origin);

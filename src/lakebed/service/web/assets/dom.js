@@ -1,8 +1,8 @@
-// Creates elements from plain values. Text always becomes a text node, so text from tables is never interpreted as markup.
+// Creates elements from plain values. Text always becomes a text node, so text from tables is never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An HTML element: `h("button.primary", {onclick, "aria-label": "…"}, "Run")`. Children that are null or false are skipped. */
+/** An HTML element: `h("button.primary", {onclick, "aria-label": "…"}, "Run")`. Skips children that are null or false. */
 export function h(spec, props, ...children) {
   return build((tag) => document.createElement(tag), spec, props, children);
 }

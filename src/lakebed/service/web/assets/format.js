@@ -104,7 +104,7 @@ export function partitionText(partition) {
     : "whole table";
 }
 
-/** The name of a file, shortened in the middle, because files of one write differ at the end. The title is the whole path. */
+/** The name of a file, shortened in the middle: files of one write differ at the end. The title is the whole path. */
 export function fileName(path) {
   const name = path.slice(path.lastIndexOf("/") + 1);
   return h("code", { title: path }, name.length > 36 ? `${name.slice(0, 14)}…${name.slice(-18)}` : name);

@@ -4,7 +4,7 @@ import { h } from "../dom.js";
 
 let number = 0;
 
-/** Opens a dialog; `kind` is `sheet` (from the side) or `box`. Returns the element; `closed` is called after it was closed. */
+/** Opens a dialog; `kind` is `sheet` (from the side) or `box`. Returns the element; calls `closed` after it closes. */
 export function open({ title, kind = "box", body, closed }) {
   const id = `dialog-${(number += 1)}`;
   const dialog = h(

@@ -30,7 +30,7 @@ export function grid(columns, rows, { label, class: more = "" } = {}) {
   );
 }
 
-/** Rows of data as the service gives them: `{columns: [{name, type}]}` and lists of values; `mark` says what they stand for. */
+/** Rows as the service returns them: `{columns: [{name, type}]}` and lists of values; `mark` says what they mean. */
 export function dataGrid(columns, rows, label, mark = "") {
   const heads = columns.map((column, place) => ({
     label: h("span", column.name, h("small", column.type)),

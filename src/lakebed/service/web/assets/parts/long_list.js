@@ -1,5 +1,5 @@
-// A list of any length: pages are loaded by cursor, the next one before it is needed, and only visible rows are elements. Pages
-// far away drop their rows and are loaded again by their cursor, so memory use is constant.
+// A list of any length: pages are loaded by cursor, the next one before it is needed, and only visible rows are
+// elements. Pages far away drop their rows and are loaded again by their cursor, so memory use is constant.
 
 import { isAbort } from "../api.js";
 import { fill, h } from "../dom.js";
@@ -11,9 +11,9 @@ const KEPT_PAGES = 20;
 const MOST_ROWS = 200_000; // browsers lay out at most some ten million pixels exactly
 
 /**
- * options: load(cursor) -> {rows, next, total}; columns: [{label, cell(row), class}], the first of which carries the link;
- * link(row) -> the address that a row opens, or null; label; noun of a row; class; onPage(page, list) after each new page;
- * none() -> what an empty list shows; further(row) -> how to continue after MOST_ROWS.
+ * options: load(cursor) -> {rows, next, total}; columns: [{label, cell(row), class}], the first has the link;
+ * link(row) -> the address that a row opens, or null; label; noun of a row; class; onPage(page, list) after each new
+ * page; none() -> what an empty list shows; further(row) -> how to continue after MOST_ROWS.
  */
 export class LongList {
   constructor(options) {

@@ -1,4 +1,5 @@
-// A sheet beside the page with one snapshot: its facts, and the files that it added and deleted. The address names it (`?snapshot=7`).
+// A sheet beside the page with one snapshot: its facts, and the files that it added and deleted. The address contains
+// its id (`?snapshot=7`).
 
 import { fill, h } from "../dom.js";
 import { at, bytes, count, fileName, partitionText, plural, whole } from "../format.js";

@@ -1,5 +1,5 @@
-// The partitions of a chain table: a strip for each group with full partitions, deltas with their depth, stale partitions, and
-// days without data.
+// The partitions of a chain table: a strip for each group with full partitions, deltas with their depth, stale
+// partitions, and days without data.
 
 import { fill, h } from "../dom.js";
 import { plural, size } from "../format.js";

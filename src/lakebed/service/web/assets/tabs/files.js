@@ -1,4 +1,4 @@
-// Files and levels: every bucket as a small tree of levels, all on one scale; a chosen bucket with each of its files; the list.
+// Files and levels: every bucket as a small tree of levels on one scale, the files of a chosen bucket, and the list.
 
 import { fill, h } from "../dom.js";
 import { bytes, count, exactly, fileName, partitionText, plural, since, size, whole } from "../format.js";
