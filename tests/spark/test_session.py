@@ -106,7 +106,7 @@ def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_zip_is_the_package(tmp_path: Path) -> None:
     package = session.package_zip()
     names = zipfile.ZipFile(package).namelist()
-    assert {"lakebed/spark/write/write_frame.py", "lakebed/datasource/requests.py", "pyspark_lakebed/__init__.py"} <= {
+    assert {"lakebed/spark/write/write_frame.py", "lakebed/datasource/source_options.py", "pyspark_lakebed/__init__.py"} <= {
         *names
     }
     assert not [name for name in names if "__pycache__" in name]

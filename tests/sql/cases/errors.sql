@@ -129,9 +129,9 @@ ALTER TABLE t DROP PARTITION (nope = 1);
 ALTER TABLE t DROP PARTITION (d = DATE '1999-01-01');
 --! PARTITIONS_NOT_FOUND
 ALTER TABLE t ADD PARTITION (d = DATE '1999-01-01');
---! a partition is there when it has rows, and has no name or properties of its
+--! partitions cannot be created, renamed or given properties; a partition exists if it has rows
 ALTER TABLE t PARTITION (d = DATE '2024-01-01') RENAME TO PARTITION (d = DATE '2025-01-01');
---! a partition is there when it has rows, and has no name or properties of its
+--! partitions cannot be created, renamed or given properties; a partition exists if it has rows
 ALTER TABLE `t$files` ADD COLUMN x INT;
 --! is a system table; it can only be read
 DROP TABLE `t$files`;

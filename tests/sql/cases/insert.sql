@@ -43,7 +43,7 @@ ALTER TABLE p DROP PARTITION (dt = '0102', hh = 2);
 --! PARTITIONS_NOT_FOUND
 ALTER TABLE p DROP IF EXISTS PARTITION (dt = '0102', hh = 2);
 ALTER TABLE p ADD PARTITION (dt = '0102', hh = 2);
---! a partition is there when it has rows
+--! a partition exists if it has rows, so insert rows instead
 TRUNCATE TABLE p PARTITION (dt = '0103', hh = 4);
 SELECT id FROM p ORDER BY id;
 --> 1

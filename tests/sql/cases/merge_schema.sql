@@ -44,7 +44,7 @@ DESCRIBE t extra;
 --> comment | NULL
 SET `spark.paimon.write.merge-schema.explicit-cast`=true;
 INSERT INTO t BY NAME SELECT 6 AS id;
---! option 'write.merge-schema.explicit-cast' would narrow types, and values with
+--! option 'write.merge-schema.explicit-cast' would narrow types and change values
 RESET `spark.paimon.write.merge-schema.explicit-cast`;
 RESET `spark.paimon.write.merge-schema.type-widening`;
 INSERT OVERWRITE t SELECT 7, 'g', 7L, 70, NULL, 'w', true AS flag;
