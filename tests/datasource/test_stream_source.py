@@ -152,7 +152,7 @@ def test_an_expired_snapshot_ends_a_query(query: Query, keyed: Table) -> None:
     keyed.write([{"id": 4, "v": "d"}])
     keyed.write([{"id": 5, "v": "e"}])
     keyed.expire_snapshots(retain_max=1, retain_min=1)
-    assert "snapshot 3 of table db.t, which a stream reads next, expired" in failure(lambda: query.run("db.t"))
+    assert "snapshot 3 of table db.t, which a stream reads next, has expired" in failure(lambda: query.run("db.t"))
 
 
 def test_a_table_that_was_rolled_back_and_went_on_ends_a_query(query: Query, keyed: Table) -> None:
@@ -179,7 +179,7 @@ def test_new_columns_end_a_query_and_a_new_start_reads_them(query: Query, keyed:
         ("db.t$snapshots", {}, "is a system table and cannot be read as a stream"),
         ("db.t", {"read.stream.maxFilesPerTrigger": "0"}, "must be 1 or more, not 0"),
         ("db.t", {"read.stream.newColumns": "perhaps"}, "must be stop or ignore"),
-        ("db.t", {"scan.mode": "from-snapshot"}, "'scan.snapshot-id' must say"),
+        ("db.t", {"scan.mode": "from-snapshot"}, "option 'scan.snapshot-id' must be set too"),
         ("db.t", {"row_kind": "op"}, "option 'row_kind' is for writing"),
     ],
 )
