@@ -85,7 +85,7 @@ def test_names_are_made_and_taken_away(opened: Opened, place: str, stock: lakebe
     page.get_by_role("button", name="Create now").click()
     expect(page.locator(".jobs .job")).to_have_count(2)
     assert "fresh" in (stock.tags() if noun == "tag" else stock.branches())
-    page.get_by_label("Action", exact=True).select_option(f"delete-{noun}")
+    page.get_by_label("Action", exact=True).select_option(f"drop-{noun}")
     page.get_by_label("Name").fill("fresh")
     dry_run(page)
     page.get_by_role("button", name="Delete now").click()

@@ -19,7 +19,7 @@ SAID = {
     "snapshots": MARKUP,
     "branches": MARKUP,
     "rows": SCRIPT,
-    f"diff?before={quote(MARKUP, safe='')}&after=1": "Both have the same rows.",
+    f"diff?before={quote(MARKUP, safe='')}&after=1": "Both snapshots have the same rows.",
     "rows?where=%3Cscript%3E": "<script>",
 }
 WEB = Path(__file__).parents[2] / "src/lakebed/service/web"

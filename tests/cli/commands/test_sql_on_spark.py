@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pty
 import select
@@ -140,12 +139,15 @@ class Terminal:
 
     def until(self, text: str) -> str:
         """Wait until something is shown; gives what was shown up to then, and forgets it."""
-        end = time.monotonic() + 120
+        end = time.monotonic() + 300  # Spark starts slowly on a busy machine
         while text not in self.shown:
             assert time.monotonic() < end, f"{text!r} did not come: {self.shown!r}"
             if select.select([self._ours], [], [], 1)[0]:
-                with contextlib.suppress(OSError):
+                try:
                     self.shown += os.read(self._ours, 4096).decode(errors="replace")
+                except OSError:  # the process has closed the terminal
+                    code = self._process.wait(timeout=60)
+                    pytest.fail(f"the process ended with {code} before {text!r} came: {self.shown!r}")
         seen, _, self.shown = self.shown.partition(text)
         return seen
 
