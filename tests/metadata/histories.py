@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,11 @@ def add(store: TableStore, name: str) -> Snapshot:
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(bytes(10))
     return commit_files(store, adds(name, file_size=10, schema_id=store.schema().id))
+
+
+def alter(store: TableStore, value: str) -> None:
+    """A new schema with another value of an option."""
+    store.schemas.change(lambda s: replace(s, id=s.id + 1, options={"commit.timeout": value}))
 
 
 def swap(store: TableStore, old: str, new: str) -> Snapshot:

@@ -183,6 +183,20 @@ class Interrupted(Wrapped):
         return run()
 
 
+class Accompanied(Wrapped):
+    """Lets somebody else act before every call; the hook is given the number of the call, from 1 on."""
+
+    def __init__(self, hook: Callable[[int], Any], inner: Storage | None = None) -> None:
+        super().__init__(inner)
+        self.calls = 0
+        self._hook = hook
+
+    def call(self, _name: str, _path: str, run: Callable[[], Any]) -> Any:
+        self.calls += 1
+        self._hook(self.calls)
+        return run()
+
+
 class Logged(Wrapped):
     """Remembers what was done to which file."""
 

@@ -27,6 +27,7 @@ from lakebed.metadata.hash_indexes import (
     load_latest,
     read_hashes,
     read_partition,
+    read_stored_hashes,
     united,
     write_index,
 )
@@ -44,9 +45,9 @@ def store(tmp_path: Path) -> TableStore:
     return new_store(tmp_path, "k INT NOT NULL, v INT", primary_key=["k"])
 
 
-def put(store: TableStore, bucket: int, *values: int, name: str | None = None) -> IndexEntry:
+def put(store: TableStore, bucket: int, *values: int) -> IndexEntry:
     """An index file that the latest snapshot lists."""
-    entry = write_index(store, name or f"index-{bucket}-{len(values)}", EMPTY_ROW, bucket, hashes(*values))
+    entry = write_index(store, f"index-{bucket}-{len(values)}", EMPTY_ROW, bucket, hashes(*values), [])
     made = commit(store, append(Change(index=(entry,))))
     assert made is not None
     assert made.commit_kind is CommitKind.APPEND
@@ -60,22 +61,27 @@ def index(store: TableStore) -> PartitionIndex:
 def test_a_bucket_without_new_keys_keeps_its_file(store: TableStore) -> None:
     before = put(store, 0, 1, 5, 9)
     for known in (hashes(), hashes(5), hashes(9, 1, 9)):
-        assert BucketIndexUpdate(EMPTY_ROW, 0, before, known).write(store, "index-new-0") is None
-    assert not Path(store.paths.index("index-new-0")).exists()
+        written: list[str] = []
+        assert BucketIndexUpdate(EMPTY_ROW, 0, before, known).write(store, "index-new-0", written) is None
+        assert written == []
+    assert [path.name for path in Path(store.paths.indexes).iterdir()] == [before.file_name]
 
 
 def test_a_bucket_with_new_keys_gets_a_new_file(store: TableStore) -> None:
     before = put(store, 3, 1, 5, 9)
-    made = BucketIndexUpdate(EMPTY_ROW, 3, before, hashes(7, 5, -2, 7)).write(store, "index-new-0")
+    written: list[str] = []
+    made = BucketIndexUpdate(EMPTY_ROW, 3, before, hashes(7, 5, -2, 7)).write(store, "index-new-0", written)
     assert made is not None
     assert (made.bucket, made.index_type, made.row_count, made.file_size) == (3, HASH, 5, 20)
-    stored = Path(store.paths.index("index-new-0")).read_bytes()
+    assert written == [store.paths.index(made.file_name)]
+    stored = Path(written[0]).read_bytes()
     assert hash_index.decode(stored).tolist() == [-2, 1, 5, 7, 9]
+    assert made.file_name == hash_index.checked_name("index-new-0", stored)
     assert read_hashes(store, before).tolist() == [1, 5, 9]
 
 
 def test_a_new_bucket_gets_a_file(store: TableStore) -> None:
-    made = BucketIndexUpdate(EMPTY_ROW, 1, None, hashes(4, 4, 2)).write(store, "index-new-0")
+    made = BucketIndexUpdate(EMPTY_ROW, 1, None, hashes(4, 4, 2)).write(store, "index-new-0", [])
     assert made is not None
     HASH_CACHE.clear()
     assert read_hashes(store, made).tolist() == [2, 4]
@@ -90,17 +96,17 @@ def test_united(old: set[int], more: list[int]) -> None:
 
 def test_a_commit_replaces_the_file_of_a_bucket_only(store: TableStore) -> None:
     put(store, 0, 1)
-    put(store, 1, 2)
-    put(store, 0, 1, 3)
+    second = put(store, 1, 2)
+    third = put(store, 0, 1, 3)
     assert {bucket: entry.file_name for bucket, entry in index(store).entries.items()} == {
-        0: "index-0-2",
-        1: "index-1-1",
+        0: third.file_name,
+        1: second.file_name,
     }
     assert {bucket: found.tolist() for bucket, found in read_partition(store, index(store)).items()} == {
         0: [1, 3],
         1: [2],
     }
-    assert index(store).files == {"index-0-2", "index-1-1"}
+    assert index(store).files == {third.file_name, second.file_name}
 
 
 @pytest.mark.parametrize("cached", [True, False])
@@ -162,10 +168,25 @@ def test_an_index_that_is_lost(store: TableStore) -> None:
         load_latest(store, EMPTY_ROW)
 
 
-def test_an_index_that_is_damaged(store: TableStore) -> None:
+@pytest.mark.parametrize("content", [b"123", b"", b"\0\0\0\2", b"\0\0\0\1\0\0\0\1"])
+def test_an_index_that_is_damaged(store: TableStore, content: bytes) -> None:
     entry = put(store, 0, 1)
     HASH_CACHE.clear()
-    Path(store.paths.index(entry.file_name)).write_bytes(b"123")
-    for look in (lambda: read_hashes(store, entry), lambda: buckets_with(store, index(store), hashes(1))):
-        with pytest.raises(CorruptError, match=entry.file_name):
+    Path(store.paths.index(entry.file_name)).write_bytes(content)
+    for look in (
+        lambda: read_hashes(store, entry),
+        lambda: read_stored_hashes(store, entry),
+        lambda: load_latest(store, EMPTY_ROW),
+        lambda: buckets_with(store, index(store), hashes(1)),
+        lambda: BucketIndexUpdate(EMPTY_ROW, 0, entry, hashes(5)).write(store, "index-new-0", []),
+    ):
+        with pytest.raises(CorruptError, match=f"{entry.file_name} is damaged.*rebuild_index"):
             look()
+
+
+def test_the_file_on_disk_is_read_even_if_its_content_is_cached(store: TableStore) -> None:
+    entry = put(store, 0, 1)
+    Path(store.paths.index(entry.file_name)).write_bytes(b"")
+    assert read_hashes(store, entry).tolist() == [1]
+    with pytest.raises(CorruptError, match="is damaged"):
+        read_stored_hashes(store, entry)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -8,7 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
-from tests.metadata.stores import Interrupted, Logged, new_store, open_store, write_snapshot
+from tests.metadata.entries import adds
+from tests.metadata.stores import Interrupted, Logged, commit_files, new_store, open_store, write_snapshot
 
 from lakebed.errors import CorruptError, NotFoundError, StorageError, UnsupportedError
 from lakebed.metadata.snapshots import Snapshots
@@ -298,3 +301,26 @@ def test_a_branch_has_snapshots_of_its_own(store: TableStore) -> None:
     with pytest.raises(NotFoundError, match=r"table db\.t has no branch 'b2'; its branches: main, b1"):
         store.on_branch("b2")
     assert branch.on_branch("main").snapshots.ids() == [1, 2]
+
+
+def test_a_snapshot_under_the_name_of_another(store: TableStore) -> None:
+    """Believed, its id would make a writer try an id that is taken, for ever."""
+    snapshots = fill(store, 1, 2)
+    shutil.copy(store.paths.snapshot(1), store.paths.snapshot(2))
+    path = store.paths.snapshot(2)
+    for look in (snapshots.latest, lambda: snapshots.get(2), lambda: snapshots.read_many([1, 2])):
+        with pytest.raises(CorruptError, match=f"{path} says that its id is 1, so it is not snapshot 2; restore"):
+            look()
+    with pytest.raises(CorruptError, match="is not snapshot 2"):
+        commit_files(store, adds("a"))
+    assert snapshots.get(1).id == 1
+
+
+def test_a_hint_that_is_a_pipe_is_not_waited_for(store: TableStore) -> None:
+    snapshots = fill(store, 1, 2)
+    for path in (store.paths.latest_hint, store.paths.earliest_hint):
+        Path(path).unlink(missing_ok=True)
+        os.mkfifo(path)
+    assert (snapshots.latest_id(), snapshots.earliest_id()) == (2, 1)
+    write_snapshot(store, 3)
+    assert Path(store.paths.latest_hint).read_bytes() == b"3"

@@ -10,19 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 from tests.metadata.crashes import at_every_step
-from tests.metadata.histories import add, check_readable, files_of, history, live
-from tests.metadata.stores import Interrupted, Logged, files_below, open_store
+from tests.metadata.histories import add, alter, check_readable, files_of, history, live
+from tests.metadata.stores import Accompanied, Interrupted, Logged, files_below, open_store
 
 from lakebed.errors import NotFoundError, OptionError, UnsupportedError
 from lakebed.metadata.branches import create_branch
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import create_tag
 from lakebed.operations.fast_forward import FastForward, fast_forward
-
-
-def alter(store: TableStore, value: str) -> None:
-    """A new schema."""
-    store.schemas.change(lambda s: replace(s, id=s.id + 1, options={"commit.timeout": value}))
 
 
 def parted(root: Path, ours: int, theirs: int) -> tuple[TableStore, TableStore]:
@@ -229,6 +224,21 @@ def test_snapshots_that_expire_on_the_branch_meanwhile_are_not_brought_back(tmp_
     racing = Interrupted(expire, ending="snapshot-5")
     fast_forward(open_store(tmp_path, racing), "b")
     assert store.snapshots.ids() == [4, 5]
+
+
+def test_main_keeps_a_snapshot_while_schemas_are_replaced(tmp_path: Path) -> None:
+    """All snapshots of main have a schema that is replaced; the branch has an older one."""
+    store, branch = parted(tmp_path, 0, 1)
+    for one, value in ((store, "1 s"), (branch, "9 s")):
+        alter(one, value)
+        add(one, f"schema 1 of {one.paths.branch}")
+    for number in (1, 2):
+        store.storage.delete(store.paths.snapshot(number))
+    seen: list[list[int]] = []
+    watched = Accompanied(lambda _: seen.append(store.snapshots.ids()))
+    fast_forward(open_store(tmp_path, watched), "b")
+    assert all(seen)
+    check_equal(store, branch)
 
 
 # Main's and the branch's steps after they parted: a commit, or a new schema and a commit.

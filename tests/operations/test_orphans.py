@@ -213,3 +213,22 @@ def test_branches_that_were_never_finished_go(tmp_path: Path) -> None:
     assert [file.kind for file in found.files if file.kind == "unfinished branch"] == ["unfinished branch"]
     assert not left.parent.exists()
     assert strange.exists()
+
+
+@pytest.mark.parametrize("lost", [[2], [1, 2, 3]])
+def test_files_of_a_lost_snapshot_are_not_deleted(tmp_path: Path, lost: list[int]) -> None:
+    """Its file may be restored: nothing is deleted until it is there again, or the gap has expired."""
+    store = new_store(tmp_path)
+    for name in ("a", "b", "c"):
+        commit_files(store, adds(name))
+    saved = {number: Path(store.paths.snapshot(number)).read_bytes() for number in lost}
+    for number in lost:
+        Path(store.paths.snapshot(number)).unlink()
+    before = files_below(tmp_path)
+    for dry_run in (True, False):
+        with pytest.raises(CorruptError, match=r"table db.t: .*snapshot.* nothing was deleted; restore"):
+            remove_orphan_files(store, older_than=FUTURE, dry_run=dry_run)
+    assert files_below(tmp_path) == before
+    for number, text in saved.items():
+        Path(store.paths.snapshot(number)).write_bytes(text)
+    assert remove_orphan_files(store, older_than=FUTURE, dry_run=False).files == ()

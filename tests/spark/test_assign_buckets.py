@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ import pytest
 from lakebed import changes
 from lakebed.buckets.dynamic import Spread
 from lakebed.buckets.placement import key_hashes
-from lakebed.errors import DataError
-from lakebed.metadata.hash_indexes import indexes_of
+from lakebed.errors import CorruptError, DataError
+from lakebed.metadata.hash_indexes import HASH_CACHE, indexes_of
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.options import TableOptions
 from lakebed.spark.write import assign_buckets as dynamic
@@ -91,6 +92,22 @@ def test_many_writes_of_all_kinds(way: str, spark: Any, table: Callable[..., Tab
     kept.overwrite(spark.createDataFrame(rows(replaced, "new")))
     model = {key: v for key, v in model.items() if key[0] != 1} | {key: f"new{key[1]}" for key in replaced}
     check(kept, model)
+
+
+def test_a_damaged_index_is_refused(way: str, spark: Any, table: Callable[..., Table]) -> None:
+    kept = table("id BIGINT, v BIGINT", primary_key=["id"], options={"bucket": "-1"})
+    kept.write(spark.sql("SELECT id, id v FROM range(400)"))
+    (index,) = indexes_of(kept._store, kept._store.snapshots.latest()).values()
+    paths = [Path(kept._store.paths.index(entry.file_name)) for entry in index.entries.values()]
+    for path in paths:
+        path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
+    HASH_CACHE.clear()
+    with pytest.raises(CorruptError, match=r"hash index .* is damaged: its checksum .* rebuild_index"):
+        kept.write(spark.sql("SELECT id, 2 * id v FROM range(400)"))
+    assert kept.count() == 400
+    kept.rebuild_index(dry_run=False)
+    kept.write(spark.sql("SELECT id, 2 * id v FROM range(400)"))
+    assert {row["id"]: row["v"] for row in kept.to_arrow().to_pylist()} == {n: 2 * n for n in range(400)}
 
 
 def test_later_rows_of_a_frame_win(way: str, spark: Any, table: Callable[..., Table]) -> None:

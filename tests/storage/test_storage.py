@@ -404,6 +404,19 @@ def test_a_dangling_folder_is_an_error_and_no_lost_race(storage: Storage, tmp_pa
         storage.create_exclusive(f"{tmp_path}/link/x", b"1")
 
 
+@pytest.mark.parametrize("with_writer", [False, True])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(storage: Storage, tmp_path: Path, with_writer: bool) -> None:
+    path = f"{tmp_path}/LATEST"
+    os.mkfifo(path)
+    descriptor = os.open(path, os.O_RDWR) if with_writer else None
+    with pytest.raises(StorageError, match="LATEST: it is not a regular file; delete it"):
+        storage.read(path)
+    with pytest.raises(StorageError, match="LATEST: it is not a regular file; delete it"):
+        storage.read_range(path, 0, 4)
+    if descriptor is not None:
+        os.close(descriptor)
+
+
 # ------------------------------------------------------------------------------------------------ for cleaning up
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import pyarrow as pa
 
 from lakebed import Lake, Table
 from lakebed.buckets.placement import key_hashes
+from lakebed.format.index_files import hash_index
+from lakebed.metadata.commit.commit import Change, append, commit
 from lakebed.metadata.hash_indexes import indexes_of, read_hashes
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.rows.files.file_reader import FileReader
@@ -67,3 +71,14 @@ def check_index(table: Table, forgotten: Mapping[tuple[int, int], int] | None = 
             assert len(hashes) == entry.row_count == entry.file_size // 4
             stored[int(np.frombuffer(entry.partition[12:16], "<i4")[0]), bucket] = set(hashes.tolist())
     assert stored == wanted
+
+
+def forge_index(table: Table, bucket: int, hashes: Iterable[int]) -> None:
+    """Commit another index for a bucket of the only partition, as another writer would: without a checksum."""
+    (index,) = indexes_of(table._store, table.latest_snapshot()).values()
+    data = hash_index.encode(np.fromiter(hashes, np.int32))
+    entry = replace(
+        index.entries[bucket], file_name=f"index-foreign-{bucket}", file_size=len(data), row_count=len(data) // 4
+    )
+    Path(table._store.paths.index(entry.file_name)).write_bytes(data)
+    assert commit(table._store, append(Change(index=(entry,)))) is not None

@@ -52,11 +52,11 @@ class IndexWriter:
 
     def write(self, updates: Iterable[BucketIndexUpdate]) -> tuple[IndexEntry, ...]:
         """Write index files for the buckets that need one; returns their entries."""
-        store, made = self._layout.store, []
-        for update in updates:
-            name = f"index-{self._layout.unique}-{next(self._layout.numbers)}"
-            self.paths.append(store.paths.index(name))  # before the write, because a failed write may leave a file
-            made.append(update.write(store, name))
+        layout = self._layout
+        made = [
+            update.write(layout.store, f"index-{layout.unique}-{next(layout.numbers)}", self.paths)
+            for update in updates
+        ]
         return tuple(entry for entry in made if entry is not None)
 
     def abort(self) -> None:

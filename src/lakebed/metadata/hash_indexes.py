@@ -2,7 +2,8 @@
 
 An index file never changes. A bucket that gets new keys gets a new file with the old and the new hashes, and a commit
 replaces the old file by it. Decoded files are cached by path. The least recently used ones are dropped first, and all
-are dropped some minutes after their last use.
+are dropped some minutes after their last use. A file is checked when it is read, and a damaged one raises
+:class:`CorruptError`, which names ``rebuild_index()``: neither a write nor a lookup trusts it.
 """
 
 from __future__ import annotations
@@ -67,19 +68,21 @@ def indexes_of(store: TableStore, snapshot: Snapshot | None) -> dict[bytes, Part
 
 def read_hashes(store: TableStore, entry: IndexEntry) -> Hashes:
     """Returns the hashes of an index file, ascending, without duplicates. The array is shared: do not change it."""
-    path = index_path(store, entry)
-
-    def decode() -> pa.Table:
-        try:
-            return pa.table({_HASH: hash_index.decode(store.storage.read(path), where=path)})
-        except NotFoundError:
-            raise NotFoundError(
-                f"hash index {path} of table {store.name} does not exist; if its snapshot did not expire, "
-                "rebuild_index() rebuilds it from the data files"
-            ) from None
-
-    hashes: Hashes = HASH_CACHE.load(path, decode)[_HASH].to_numpy()
+    table = HASH_CACHE.load(index_path(store, entry), lambda: pa.table({_HASH: read_stored_hashes(store, entry)}))
+    hashes: Hashes = table[_HASH].to_numpy()
     return hashes
+
+
+def read_stored_hashes(store: TableStore, entry: IndexEntry) -> Hashes:
+    """Returns the hashes of an index file as it is on disk now, bypassing the cache, ascending, without duplicates."""
+    path = index_path(store, entry)
+    try:
+        return hash_index.read(store.storage.read(path), entry, where=path)
+    except NotFoundError:
+        raise NotFoundError(
+            f"hash index {path} of table {store.name} does not exist; if its snapshot did not expire, "
+            "rebuild_index() rebuilds it from the data files"
+        ) from None
 
 
 def read_partition(store: TableStore, index: PartitionIndex) -> dict[int, Hashes]:
@@ -125,13 +128,16 @@ class BucketIndexUpdate:
     before: IndexEntry | None
     hashes: Hashes
 
-    def write(self, store: TableStore, name: str) -> IndexEntry | None:
-        """Writes a new index file for the bucket; ``None`` if the current one contains all hashes."""
+    def write(self, store: TableStore, stem: str, written: list[str]) -> IndexEntry | None:
+        """Writes a new index file for the bucket; ``None`` if the current one contains all hashes.
+
+        ``stem`` and ``written`` are those of :func:`write_index`.
+        """
         old = np.zeros(0, np.int32) if self.before is None else read_hashes(store, self.before)
         after = united(old, self.hashes)
         if len(after) == len(old) and self.before is not None:
             return None
-        return write_index(store, name, self.partition, self.bucket, after)
+        return write_index(store, stem, self.partition, self.bucket, after, written)
 
 
 def united(old: Hashes, hashes: Hashes) -> Hashes:
@@ -143,10 +149,18 @@ def united(old: Hashes, hashes: Hashes) -> Hashes:
     return np.sort(np.concatenate([old, new]), kind="stable") if len(new) else old
 
 
-def write_index(store: TableStore, name: str, partition: bytes, bucket: int, hashes: Hashes) -> IndexEntry:
-    """Writes an index file with ascending hashes without duplicates, and returns its entry for a commit."""
+def write_index(
+    store: TableStore, stem: str, partition: bytes, bucket: int, hashes: Hashes, written: list[str]
+) -> IndexEntry:
+    """Writes an index file with ascending hashes without duplicates, and returns its entry for a commit.
+
+    The name of the file is ``stem`` followed by a checksum. Its path is appended to ``written`` before the write,
+    because a write that fails may leave a file.
+    """
     data = hash_index.encode(hashes)
+    name = hash_index.checked_name(stem, data)
     path = store.paths.index(name)
+    written.append(path)
     store.storage.write(path, data)
     HASH_CACHE.put(path, pa.table({_HASH: hashes}))
     return IndexEntry(
@@ -179,7 +193,9 @@ def buckets_with(store: TableStore, index: PartitionIndex, hashes: Hashes) -> Se
 def _holds(store: TableStore, hashes: Hashes, entry: IndexEntry) -> npt.NDArray[np.bool_]:
     path = index_path(store, entry)
     if not HASH_CACHE.holds(path):
-        return hash_index.holds(store.storage.read(path), hashes, where=path)
+        data = store.storage.read(path)
+        hash_index.check(data, entry, where=path)
+        return hash_index.holds(data, hashes, where=path)
     return _are_in(read_hashes(store, entry), hashes)
 
 

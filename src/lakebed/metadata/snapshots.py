@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from lakebed.errors import NotFoundError, StorageError
+from lakebed.errors import CorruptError, NotFoundError, StorageError
 from lakebed.format.paths import SNAPSHOT_PREFIX, TAG_PREFIX, TablePaths, id_of
 from lakebed.format.snapshot import Snapshot, snapshot_from_json, snapshot_to_json
 from lakebed.storage import Storage
@@ -49,7 +49,13 @@ class Snapshots:
             text = self._storage.read(path)
         except NotFoundError:
             return None
-        return snapshot_from_json(text, where=path)
+        found = snapshot_from_json(text, where=path)
+        if found.id != snapshot_id:
+            raise CorruptError(
+                f"{path} says that its id is {found.id}, so it is not snapshot {snapshot_id}; restore the file from a "
+                "backup, or delete it if it was copied there"
+            )
+        return found
 
     def latest_id(self) -> int | None:
         """Returns the highest id, or ``None`` for a table without snapshots."""

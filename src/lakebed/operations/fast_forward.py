@@ -4,10 +4,12 @@ Let e be the earliest snapshot of the branch. On main, snapshots and tags from e
 are deleted, and those of the branch are copied. Older ones on main stay, and the branch stays. What is equal on both is
 not touched, so a second call does nothing.
 
-The steps, and what a reader of main sees after each of them:
+All files of the branch are read before main changes, and read again if the branch changed meanwhile. So what happens
+to the branch afterwards cannot stop the work halfway. The steps, and what a reader of main sees after each of them:
 
 1. Where both have different schemas with the same id, the snapshots and tags of main with such schemas are deleted,
-   newest first, before the schemas of the branch replace them: main at an earlier snapshot.
+   newest first, before the schemas of the branch replace them: main at an earlier snapshot. If main would have no
+   snapshot then, the first snapshots of the branch are copied before, as far as their schemas are those of main.
 2. Schemas that only the branch has are copied: main unchanged.
 3. The snapshots of the branch are copied in ascending order: main unchanged, or the branch at one of its snapshots.
 4. Snapshots of main after the last one of the branch are deleted, newest first: main at an earlier snapshot, finally
@@ -17,25 +19,35 @@ The steps, and what a reader of main sees after each of them:
 So main is readable and without gaps at any time, and calling again completes an interrupted run. A commit to main in
 the meantime is deleted too, and the result names it. Data files of deleted snapshots are left to the removal of orphan
 files.
+
+Snapshots that expired on the branch meanwhile are deleted from main again, because their files may be missing. This
+only happens while the newest copied snapshot is still on the branch, so main is never left without a snapshot. If it is
+not (the branch was dropped, created again or expired as a whole), main keeps what the branch had at the beginning, and
+the call raises an error that says so.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeVar
 
-from lakebed.errors import LakebedError, NotFoundError, OptionError, UnsupportedError
+from lakebed.errors import CommitConflictError, LakebedError, NotFoundError, OptionError, UnsupportedError
 from lakebed.format.human_text import ids_text, names_text
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.printed import Printed
 from lakebed.format.schema.table_schema import TableSchema
-from lakebed.format.snapshot import Snapshot
+from lakebed.format.snapshot import Snapshot, snapshot_from_json
 from lakebed.metadata.changelogs import changelog_ids, remove_changelogs
 from lakebed.metadata.store import TableStore
 
 _NONE: Final = 2**63
+_ATTEMPTS: Final = 20
+_THREADS: Final = 8
+
+_Key = TypeVar("_Key", int, str)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,12 +102,68 @@ def fast_forward(store: TableStore, name: str, *, dry_run: bool = False) -> Fast
     """Make main equal to the branch; see the module for what is deleted and copied."""
     if name in {MAIN_BRANCH, store.paths.branch}:
         raise OptionError(f"branch {store.paths.branch!r} of table {store.name} cannot be fast-forwarded to {name!r}")
-    branch = store.on_branch(name)
-    work = _Work(store, branch, _differences(store, branch))
+    branch, files = _read_branch(store, name)
+    work = _Work(store, branch, files, _differences(store, branch, files))
     work.check()
     if not dry_run:
         work.run()
     return work.result(dry_run=dry_run)
+
+
+# ------------------------------------------------------------------------------------------------ reading the branch
+
+
+@dataclass(frozen=True, slots=True)
+class _BranchFiles:
+    """The content of all snapshot, tag and schema files of the branch at one moment, by id or name."""
+
+    snapshots: dict[int, bytes]
+    tags: dict[str, bytes]
+    schemas: dict[int, bytes]
+
+    def are_still_those_of(self, branch: TableStore) -> bool:
+        """Whether the branch still has all these files; newer ones do not matter.
+
+        A branch that was created again has another newest snapshot, or only that one.
+        """
+        last = max(self.snapshots)
+        return (
+            self.snapshots.keys() <= set(branch.snapshots.ids())
+            and self.tags.keys() <= branch.snapshots.tags().keys()
+            and self.schemas.keys() <= set(branch.schemas.ids())
+            and branch.storage.read(branch.paths.snapshot(last)) == self.snapshots[last]
+        )
+
+
+def _read_branch(store: TableStore, name: str) -> tuple[TableStore, _BranchFiles]:
+    """Returns the branch and its files, all of the same moment."""
+    for _ in range(_ATTEMPTS):
+        branch = store.on_branch(name)
+        ids = branch.snapshots.ids()
+        if not ids and name in store.branch_names() and not branch.snapshots.ids():
+            raise NotFoundError(
+                f"branch {name!r} of table {store.name} has no snapshot to fast-forward to; write to it first"
+            )
+        with contextlib.suppress(NotFoundError):  # the branch was dropped, or a snapshot expired: look again
+            files = _BranchFiles(
+                _read_all(branch, reversed(ids), branch.paths.snapshot),
+                _read_all(branch, branch.snapshots.tags(), branch.paths.tag),
+                _read_all(branch, branch.schemas.ids(), branch.paths.schema),
+            )
+            if ids and files.are_still_those_of(branch):
+                return branch, files
+    raise CommitConflictError(
+        f"branch {name!r} of table {store.name} changed every time it was read, so {store.paths.branch!r} was not "
+        "fast-forwarded to it and is unchanged; call again when no other process drops, creates or expires the branch"
+    )
+
+
+def _read_all(branch: TableStore, names: Iterable[_Key], path: Callable[[_Key], str]) -> dict[_Key, bytes]:
+    listed = list(names)
+    if len(listed) < _THREADS:
+        return {name: branch.storage.read(path(name)) for name in listed}
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return dict(zip(listed, pool.map(lambda name: branch.storage.read(path(name)), listed), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +172,7 @@ class _Differences:
 
     first: Snapshot
     last: int
-    numbers: frozenset[int]  # ids of all snapshots of the branch
+    theirs: dict[int, Snapshot]  # all snapshots of the branch
     own_snapshots: tuple[Snapshot, ...]  # snapshots of main that are deleted or replaced
     snapshots: tuple[int, ...]  # snapshots of the branch that main lacks or has with other content
     own_tags: dict[str, Snapshot]
@@ -113,48 +181,52 @@ class _Differences:
     changed_schemas: tuple[int, ...]  # on both, with different content
     schemas: tuple[int, ...]  # only on the branch
 
+    @property
+    def first_changed_schema(self) -> int:
+        return min(self.changed_schemas, default=_NONE)
 
-def _differences(store: TableStore, branch: TableStore) -> _Differences:
-    ids = branch.snapshots.ids()
-    theirs = {snapshot.id: snapshot for snapshot in branch.snapshots.read_many(ids)}
-    if not theirs:
-        raise NotFoundError(
-            f"branch {branch.paths.branch!r} of table {store.name} has no snapshot to fast-forward to; write to it "
-            "first"
-        )
+
+def _differences(store: TableStore, branch: TableStore, files: _BranchFiles) -> _Differences:
+    theirs = {
+        number: snapshot_from_json(text, where=branch.paths.snapshot(number))
+        for number, text in sorted(files.snapshots.items())
+    }
     first = theirs[min(theirs)]
     ours = {one.id: one for one in store.snapshots.read_many([n for n in store.snapshots.ids() if n >= first.id])}
-    our_tags, their_tags = store.snapshots.tags(), branch.snapshots.tags()
-    our_schemas, their_schemas = store.schemas.ids(), branch.schemas.ids()
-    shared = sorted(set(our_schemas) & set(their_schemas))
+    our_tags, our_schemas = store.snapshots.tags(), store.schemas.ids()
     return _Differences(
         first=first,
         last=max(theirs),
-        numbers=frozenset(theirs),
+        theirs=theirs,
         own_snapshots=tuple(one for number, one in ours.items() if theirs.get(number) != one),
         snapshots=tuple(number for number, one in theirs.items() if ours.get(number) != one),
-        own_tags={name: one for name, one in our_tags.items() if one.id >= first.id and name not in their_tags},
-        tags=tuple(name for name in their_tags if _bytes(store, name) != _bytes(branch, name)),
-        own_schemas=tuple(n for n in our_schemas if n >= first.schema_id and n not in their_schemas),
-        changed_schemas=tuple(n for n in shared if _schema(store, n) != _schema(branch, n)),
-        schemas=tuple(n for n in their_schemas if n not in our_schemas),
+        own_tags={name: one for name, one in our_tags.items() if one.id >= first.id and name not in files.tags},
+        tags=tuple(name for name, text in files.tags.items() if _tag_bytes(store, name) != text),
+        own_schemas=tuple(n for n in our_schemas if n >= first.schema_id and n not in files.schemas),
+        changed_schemas=tuple(
+            number
+            for number in our_schemas
+            if number in files.schemas and not _is_same_schema(store, branch, number, files.schemas[number])
+        ),
+        schemas=tuple(number for number in files.schemas if number not in our_schemas),
     )
 
 
-def _bytes(store: TableStore, tag: str) -> bytes | None:
+def _tag_bytes(store: TableStore, tag: str) -> bytes | None:
     try:
         return store.storage.read(store.paths.tag(tag))
     except NotFoundError:
         return None
 
 
-def _schema_bytes(store: TableStore, schema_id: int) -> bytes:
-    return store.storage.read(store.paths.schema(schema_id))
+def _is_same_schema(store: TableStore, branch: TableStore, schema_id: int, text: bytes) -> bool:
+    """Compares a schema as it is on disk, bypassing caches: a fast-forward may replace the content of a schema."""
+    path = store.paths.schema(schema_id)
+    ours = TableSchema.from_json(store.storage.read(path), where=path)
+    return ours == TableSchema.from_json(text, where=branch.paths.schema(schema_id))
 
 
-def _schema(store: TableStore, schema_id: int) -> TableSchema:
-    """Returns a schema as it is on disk, bypassing caches: a fast-forward may replace the content of a schema."""
-    return TableSchema.from_json(_schema_bytes(store, schema_id), where=store.paths.schema(schema_id))
+# ----------------------------------------------------------------------------------------------------- changing main
 
 
 @dataclass
@@ -163,8 +235,10 @@ class _Work:
 
     store: TableStore
     branch: TableStore
+    files: _BranchFiles
     plan: _Differences
     also_removed: set[int] = field(default_factory=set)
+    copied: set[int] = field(default_factory=set)
 
     def check(self) -> None:
         """Raise if a snapshot or tag that stays on main needs a schema that is replaced or deleted."""
@@ -174,17 +248,14 @@ class _Work:
         first = self.plan.first.id
         ids = [number for number in self.store.snapshots.ids() if number < first]
         stay = {f"snapshot {one.id}": one for one in self.store.snapshots.read_many(ids[-1:])}
-        replaced = self.branch.snapshots.tags()
         tags = self.store.snapshots.tags()
-        stay |= {f"tag {name!r}": one for name, one in tags.items() if one.id < first and name not in replaced}
+        stay |= {f"tag {name!r}": one for name, one in tags.items() if one.id < first and name not in self.files.tags}
         for what, snapshot in stay.items():
             if snapshot.schema_id >= lost:
                 raise UnsupportedError(
                     f"table {self.store.name} cannot be fast-forwarded to branch {self.branch.paths.branch!r}: the "
-                    "branch "
-                    f"begins at snapshot {first}, so {what} stays, but it needs schema {snapshot.schema_id}, which is "
-                    "different on the "
-                    f"branch; expire snapshots before {first} and delete such tags first"
+                    f"branch begins at snapshot {first}, so {what} stays, but it needs schema {snapshot.schema_id}, "
+                    f"which is different on the branch; expire snapshots before {first} and delete such tags first"
                 )
 
     def run(self) -> None:
@@ -193,8 +264,8 @@ class _Work:
             store.storage.delete(store.paths.latest_hint)  # without the hint, readers list the snapshots
         withdrawn = self._withdraw()
         for schema_id in sorted({*plan.schemas, *plan.changed_schemas}):
-            store.storage.replace(store.paths.schema(schema_id), _schema_bytes(self.branch, schema_id))
-        for number in sorted({*plan.snapshots, *(withdrawn & plan.numbers)}):
+            store.storage.replace(store.paths.schema(schema_id), self.files.schemas[schema_id])
+        for number in sorted({*plan.snapshots, *(withdrawn & plan.theirs.keys())} - self.copied):
             self._put_snapshot(number)
         self._remove_beyond()
         other_past = [number for number in changelog_ids(store) if number >= plan.first.id]
@@ -203,20 +274,25 @@ class _Work:
         for name in plan.own_tags:
             store.storage.delete(store.paths.tag(name))
         for name in plan.tags:
-            store.storage.replace(store.paths.tag(name), self.branch.storage.read(self.branch.paths.tag(name)))
+            store.storage.replace(store.paths.tag(name), self.files.tags[name])
         for schema_id in plan.own_schemas:
             store.storage.delete(store.paths.schema(schema_id))
         self._remove_strays()
-        self._take_back_expired()
+        is_same_branch = self._take_back_expired()
         self._write_hints()
+        if not is_same_branch:
+            raise self._other_branch()
 
     def _withdraw(self) -> set[int]:
         """Delete what would be read with the wrong schema once the schemas of the branch are copied."""
         store, plan = self.store, self.plan
-        changed = min(plan.changed_schemas, default=_NONE)
+        changed = plan.first_changed_schema
         if changed == _NONE:
             return set()
         withdrawn = set()
+        if all(one.schema_id >= changed for one in store.snapshots.read_many(store.snapshots.ids())):
+            for number in (number for number, one in plan.theirs.items() if one.schema_id < changed):
+                self._put_snapshot(number)
         for snapshot in reversed(store.snapshots.read_many(store.snapshots.ids())):
             if snapshot.schema_id >= changed:
                 store.storage.delete(store.paths.snapshot(snapshot.id))
@@ -227,12 +303,12 @@ class _Work:
         for schema_id in reversed(plan.own_schemas):
             if schema_id > changed:
                 store.storage.delete(store.paths.schema(schema_id))
-        self.also_removed |= withdrawn - plan.numbers
+        self.also_removed |= withdrawn - plan.theirs.keys()
         return withdrawn
 
     def _put_snapshot(self, number: int) -> None:
-        path = self.store.paths.snapshot(number)
-        text = self.branch.storage.read(self.branch.paths.snapshot(number))
+        path, text = self.store.paths.snapshot(number), self.files.snapshots[number]
+        self.copied.add(number)
         if not self.store.storage.create_exclusive(path, text):
             self.also_removed.add(number)
             self.store.storage.replace(path, text)
@@ -251,15 +327,32 @@ class _Work:
                 self.store.storage.delete(self.store.paths.snapshot(snapshot.id))
                 self.also_removed.add(snapshot.id)
 
-    def _take_back_expired(self) -> None:
-        """Delete copied snapshots that expired on the branch meanwhile, because their files may be missing."""
-        earliest = min(self.branch.snapshots.ids(), default=self.plan.last)
-        for number in self.plan.snapshots:
-            if number < earliest:
+    def _take_back_expired(self) -> bool:
+        """Delete copied snapshots that expired on the branch meanwhile, because their files may be missing.
+
+        Returns ``False`` and deletes nothing if the branch does not have the last copied snapshot any more.
+        """
+        ids, last = self.branch.snapshots.ids(), self.plan.last
+        if last not in ids or self.branch.snapshots.find(last) != self.plan.theirs[last]:
+            return False
+        for number in self.copied:
+            if number < ids[0]:
                 self.store.storage.delete(self.store.paths.snapshot(number))
+        return True
+
+    def _other_branch(self) -> NotFoundError:
+        own, name = self.store.paths.branch, self.branch.paths.branch
+        return NotFoundError(
+            f"snapshot {self.plan.last} of branch {name!r} of table {self.store.name} does not exist any more: the "
+            f"branch was dropped, created again or expired while {own!r} was fast-forwarded to it. {own!r} now has "
+            f"{ids_text(tuple(self.plan.theirs), 'snapshot')} as the branch had them before; call verify() to check "
+            "that their files exist, and rollback_to() or fast_forward() if you want another state"
+        )
 
     def _write_hints(self) -> None:
         paths, ids = self.store.paths, self.store.snapshots.ids()
+        if not ids:  # another process deleted them
+            return
         with contextlib.suppress(LakebedError):
             self.store.storage.replace(paths.earliest_hint, str(ids[0]).encode())
             self.store.storage.replace(paths.latest_hint, str(ids[-1]).encode())

@@ -7,7 +7,7 @@ They are left behind by writers, expiries and rollbacks that crashed. What it pr
 * It deletes a file only if no snapshot, tag or long-lived changelog of any branch refers to its name, and if the file
   is older than ``older_than`` (default: one day), because a commit in progress has files that nothing refers to yet.
 * It lists the files before it reads the references, so it sees the references of a commit in between. If a reference
-  cannot be read, it deletes nothing.
+  cannot be read, or a branch lost snapshots (``metadata/references/lost_snapshots``), it deletes nothing and raises.
 * It lists each folder once, several in parallel, and compares files as columns of names.
 """
 
@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 from lakebed.errors import OptionError
 from lakebed.format.times import parse_time
 from lakebed.metadata.references.holders import all_holders, branch_stores, needed
+from lakebed.metadata.references.lost_snapshots import check_complete
 from lakebed.metadata.references.removal import UNFINISHED_BRANCH, DoomedFile, Removal, delete_files
 from lakebed.metadata.retry_while_expiring import retry_while_expiring
 from lakebed.metadata.store import TableStore
@@ -75,6 +76,7 @@ def _unreferenced(store: TableStore, files: list[DoomedFile], names: list[str]) 
     if not files:
         return []
     listed = pa.array(names, pa.string())
+    check_complete(store)
     found = retry_while_expiring(lambda: needed(store, all_holders(store)))
     used = pa.concat_arrays([found.data, pa.array(sorted(found.metadata), pa.string())])
     mask = pc.invert(pc.is_in(listed, value_set=used)).to_pylist()

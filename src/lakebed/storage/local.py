@@ -11,9 +11,11 @@ import contextlib
 import errno
 import os
 import shutil
+import stat
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow.fs as pafs
 
@@ -42,15 +44,29 @@ def explained(action: str, path: str) -> Iterator[None]:
         raise StorageError(f"cannot {action} {path}: {hint}") from error
 
 
+def _opened(path: str) -> BinaryIO:
+    """Opens a file; a pipe or a device in its place is refused, because reading it could wait for ever."""
+    return open(path, "rb", opener=_open_regular)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):  # open() itself refuses a folder
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is not a regular file; delete it, or restore the file from a backup")
+
+
 class LocalStorage:
     """A :class:`~lakebed.storage.base.Storage` on the local disk."""
 
     def read(self, path: str) -> bytes:
-        with explained("read", path), open(path, "rb") as file:  # noqa: PTH123 - a Path costs as much as the call
+        with explained("read", path), _opened(path) as file:
             return file.read()
 
     def read_range(self, path: str, offset: int, length: int) -> bytes:
-        with explained("read", path), Path(path).open("rb") as file:
+        with explained("read", path), _opened(path) as file:
             file.seek(offset)
             return file.read(length)
 
@@ -77,10 +93,10 @@ class LocalStorage:
                     if entry.name.startswith(".") and not hidden:
                         continue
                     try:
-                        stat = entry.stat()
+                        info = entry.stat()
                     except FileNotFoundError:  # deleted during the listing
                         continue
-                    found.append(FileInfo(entry.name, entry.is_dir(), stat.st_size, stat.st_mtime_ns // 1_000_000))
+                    found.append(FileInfo(entry.name, entry.is_dir(), info.st_size, info.st_mtime_ns // 1_000_000))
         except NotFoundError:
             return []
         return found

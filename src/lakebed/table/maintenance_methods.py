@@ -305,6 +305,10 @@ class MaintenanceMethods:
         Returns:
             The files.
 
+        Raises:
+            CorruptError: A snapshot file is missing or damaged, so it is unknown which files are needed. Nothing was
+                deleted.
+
         Example:
             >>> print(orders.remove_orphan_files(dry_run=True))
             would delete no files
@@ -327,7 +331,7 @@ class MaintenanceMethods:
         return Dropped(remove_missing_files(self._store, dry_run=shows), one="file", dry_run=shows)
 
     def rebuild_index(self, *, dry_run: bool | None = None) -> IndexRebuild:
-        """Rewrites the hash index of dynamic buckets from the data files, where the two differ.
+        """Rewrites the hash index of dynamic buckets from the data files, where it differs, is missing or is damaged.
 
         Args:
             dry_run: Write nothing, and return what would be written. Say it explicitly, as for

@@ -70,7 +70,9 @@ class VersionMethods:
             What was copied to main and deleted from it.
 
         Raises:
-            NotFoundError: There is no such branch, or it has no snapshot.
+            NotFoundError: There is no such branch, or it has no snapshot; or another process dropped the branch or
+                created it again meanwhile, and main has the snapshots that it had before.
+            CommitConflictError: Other processes changed the branch whenever it was read. Main is unchanged.
 
         Example:
             >>> branch = orders.create_branch("dev", snapshot=1)

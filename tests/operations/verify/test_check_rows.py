@@ -317,6 +317,13 @@ def test_a_hash_index_of_an_odd_size(tmp_path: Path) -> None:
     assert codes(store) == [("wrong-size", str(path))]
 
 
+def test_a_hash_index_with_a_hash_twice(tmp_path: Path) -> None:
+    store = dynamic(tmp_path, {0: [1, 2, 3]})
+    path = tmp_path / "index/index-0-0"
+    path.write_bytes(path.read_bytes()[:8] + path.read_bytes()[:4])
+    assert codes(store) == [("wrong-hash-index", str(path))]
+
+
 def test_a_changed_hash_index(tmp_path: Path) -> None:
     store = dynamic(tmp_path, {0: [1, 2, 3]})
     (tmp_path / "index/index-0-0").write_bytes(hash_index.encode(np.array([1, 2, 3], np.int32)))

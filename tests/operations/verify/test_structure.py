@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -73,6 +74,28 @@ def test_a_hole_between_snapshots(lake: lakebed.Lake, gone: list[int], what: str
     assert (problem.severity, problem.code) == (ERROR, "missing-snapshot")
     assert what in problem.what
     assert problem.where.endswith(f"snapshot/snapshot-{gone[0]}")
+
+
+def test_a_branch_that_lost_all_its_snapshots(lake: lakebed.Lake) -> None:
+    """A repair deletes none of its files."""
+    table = appended(lake)
+    table.create_branch("b")
+    for number in range(1, 5):
+        Path(table.path, f"snapshot/snapshot-{number}").unlink()
+    problem = only_problem(table)
+    assert (problem.severity, problem.code, problem.where) == (ERROR, "no-snapshot", f"{table.path}/snapshot")
+    assert "the main branch has no snapshot, although the history index" in problem.what
+    assert "fast_forward()" in problem.advice
+    report = verify(table._store, repair=True)
+    assert report.repairs == ()
+    assert "orphan files were not searched for" in report.notes[0]
+
+
+def test_branches_that_never_had_a_snapshot(lake: lakebed.Lake) -> None:
+    table = appended(lake, commits=0)
+    table.create_branch("b")
+    table.branch("b").write(rows(1))
+    assert found(table) == []
 
 
 def test_a_wrong_total_is_told_once_though_all_after_it_are_off(lake: lakebed.Lake) -> None:
@@ -224,6 +247,17 @@ def test_wrong_hints(lake: lakebed.Lake, hint: str, text: str, expected: tuple[s
     table = appended(lake)
     Path(table.path, "snapshot", hint).write_text(text)
     assert found(table) == [(*expected, f"snapshot/{hint}")]
+
+
+@pytest.mark.parametrize("hint", ["LATEST", "EARLIEST"])
+def test_a_hint_that_is_a_pipe(lake: lakebed.Lake, hint: str) -> None:
+    table = appended(lake)
+    path = Path(table.path, "snapshot", hint)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    problem = only_problem(table)
+    assert (problem.severity, problem.code, problem.where) == (WARNING, "unreadable-hint", str(path))
+    assert "not a regular file" in problem.what
 
 
 def test_missing_hints_are_fine(lake: lakebed.Lake) -> None:

@@ -64,6 +64,21 @@ def note(store: TableStore, snapshot: Snapshot, previous: Snapshot | None) -> No
         store.storage.append(store.paths.history_segment(segment_of(snapshot.id)), line)
 
 
+def recorded(store: TableStore, ids: Iterable[int] | None = None) -> pa.Table:
+    """Returns the lines of these snapshots (default: of all) as they are on disk, whether or not they exist any more.
+
+    Nothing is changed. A segment that cannot be read counts as empty.
+    """
+    wanted = None if ids is None else np.fromiter(ids, np.int64)
+    tables = [NO_ROWS]
+    for number in _segment_files(store) if wanted is None else sorted(set((wanted // SEGMENT).tolist())):
+        path = store.paths.history_segment(number)
+        with contextlib.suppress(LakebedError):
+            tables.append(decode_rows(store.storage.read(path), where=path)[0])
+    rows = pa.concat_tables(tables)
+    return rows if wanted is None else rows.filter(pa.array(np.isin(rows["id"].to_numpy(), wanted)))
+
+
 def index_of(store: TableStore) -> HistoryIndex:
     """Returns the index of a branch in the memory of this process."""
     with _lock:

@@ -29,7 +29,7 @@ from lakebed.format.printed import Printed
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, commit
-from lakebed.metadata.hash_indexes import PartitionIndex, indexes_of, read_hashes, write_index
+from lakebed.metadata.hash_indexes import PartitionIndex, indexes_of, read_stored_hashes, write_index
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.plan.levels import by_bucket
 from lakebed.metadata.store import TableStore
@@ -145,17 +145,16 @@ class _Rebuild:
             place = (one.partition, one.bucket)
             before = known.get(one.partition, PartitionIndex()).entries.get(one.bucket)
             if place in wanted:
-                name = f"index-{layout.unique}-{next(layout.numbers)}"
-                self._paths.append(self.store.paths.index(name))
-                index.append(write_index(self.store, name, *place, wanted[place]))
+                stem = f"index-{layout.unique}-{next(layout.numbers)}"
+                index.append(write_index(self.store, stem, *place, wanted[place], self._paths))
             elif before is not None:
                 index.append(replace(before, kind=DELETE))
         return Change(index=tuple(index)), rebuilt
 
     def _known_hashes(self, entry: IndexEntry | None) -> Hashes | None:
-        """Returns the hashes of an index file; ``None`` if it cannot be read."""
+        """Returns the hashes of an index file; ``None`` if it cannot be read or is damaged."""
         try:
-            return None if entry is None else read_hashes(self.store, entry)
+            return None if entry is None else read_stored_hashes(self.store, entry)
         except LakebedError:
             return None
 

@@ -23,6 +23,7 @@ from lakebed.format.paths import (
 from lakebed.format.schema.table_schema import TableSchema, highest_id
 from lakebed.format.snapshot import Snapshot, snapshot_from_json
 from lakebed.metadata.consumers import find_consumer
+from lakebed.metadata.references.lost_snapshots import lost_all
 from lakebed.metadata.store import TableStore
 from lakebed.operations.verify.report import Findings, Repair, some
 
@@ -74,7 +75,8 @@ def read_branch(store: TableStore, found: Findings) -> Branch:
     _read_snapshots(branch, found)
     _read_tags(branch, found)
     _read_changelogs(branch, found)
-    _check_hints(branch, found)
+    if not _lost_all(branch, found):
+        _check_hints(branch, found)
     _check_consumers(branch, found)
     _check_schema_ids(branch, found)
     return branch
@@ -190,6 +192,20 @@ def _read_snapshots(branch: Branch, found: Findings) -> None:
                 path,
                 "restore the file from a backup, or delete it if it was copied there",
             )
+
+
+def _lost_all(branch: Branch, found: Findings) -> bool:
+    """Check that a branch without snapshots never had any. If it had, its hints are signs of that, and not repaired."""
+    if branch.snapshot_ids:
+        return False
+    try:
+        lost = lost_all(branch.store)
+    except LakebedError:  # a tag cannot be read, which the check of tags reports
+        return False
+    if lost is not None:
+        found.error("no-snapshot", lost.what, lost.path, lost.advice)
+        found.blind.append(lost.path)
+    return lost is not None
 
 
 def check_holes(branch: Branch, copied: frozenset[str], found: Findings) -> None:

@@ -19,7 +19,7 @@ from lakebed.format.index_files.deletion_vector import read_deletion_vector
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, HASH, IndexEntry
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.operations.verify import BranchFiles, Progress, Structure
-from lakebed.operations.verify.check_indexes import IndexFile
+from lakebed.operations.verify.check_indexes import REBUILD, IndexFile
 from lakebed.operations.verify.report import some
 from lakebed.options import TableOptions
 
@@ -78,12 +78,11 @@ def _check_hash_indexes(structure: Structure, part: BranchFiles, known: dict[int
         for entry in entries:
             if entry.index_type == HASH:
                 place = (entry.partition, entry.bucket)
-                hashes = _read_hashes(structure, structure.indexes.index_files[entry.file_name])
+                hashes = _read_hashes(structure, structure.indexes.index_files[entry.file_name], entry)
                 if hashes is None:
                     unreadable.add(place)
                 else:
                     indexes[place] = hashes
-                    _check_count(structure, entry, len(hashes))
         _check_one_bucket_per_hash(structure, indexes, holder.label)
         files = structure.files.files.select(["partition", "bucket", "file_name"]).take(live).to_pylist()
         for row, file in zip(live.tolist(), files, strict=True):
@@ -99,32 +98,19 @@ def _check_hash_indexes(structure: Structure, part: BranchFiles, known: dict[int
                     f"{holder.label}; "
                     "the next write may put them into another bucket, and they would be there twice",
                     str(structure.files.paths[row]).rsplit("/", 1)[0],
-                    "rebuild_index() rebuilds the index from the data files",
+                    REBUILD,
                 )
 
 
-def _read_hashes(structure: Structure, file: IndexFile) -> Hashes | None:
-    """Returns the hashes of an index file; ``None`` if it cannot be read, which is reported once."""
+def _read_hashes(structure: Structure, file: IndexFile, entry: IndexEntry) -> Hashes | None:
+    """Returns the hashes of an index file; ``None`` if it is missing or damaged, which is reported once."""
     if not file.is_there:
         return None
     try:
-        return hash_index.decode(structure.branches[0].branch.store.storage.read(file.path), where=file.path)
+        return hash_index.read(structure.branches[0].branch.store.storage.read(file.path), entry, where=file.path)
     except LakebedError as error:
-        if not any(problem.where == file.path for problem in structure.found.problems):
-            structure.found.error("wrong-hash-index", f"{error}; used by {file.label}", file.path, _RESTORE)
+        structure.indexes.complain_once("wrong-hash-index", str(error), entry.file_name)
         return None
-
-
-def _check_count(structure: Structure, entry: IndexEntry, count: int) -> None:
-    """Check that hashes are unique and as many as the entry says; writers use that number as the rows of a bucket."""
-    path = structure.indexes.index_files[entry.file_name].path
-    if count != entry.row_count and not any(problem.where == path for problem in structure.found.problems):
-        structure.found.error(
-            "wrong-hash-index",
-            f"it has {count_text(count, 'hash', 'hashes')}, but its entry says {entry.row_count:,}",
-            path,
-            "rebuild_index() rebuilds the index from the data files",
-        )
 
 
 def _check_one_bucket_per_hash(structure: Structure, indexes: dict[tuple[bytes, int], Hashes], label: str) -> None:

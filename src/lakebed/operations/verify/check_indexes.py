@@ -24,6 +24,11 @@ from lakebed.options import TableOptions
 
 I64: TypeAlias = npt.NDArray[np.int64]
 
+REBUILD: Final = "rebuild_index(dry_run=False) rebuilds the index of the newest snapshot from the data files"
+_NOTHING: Final = (
+    "nothing: no newest snapshot of a branch uses it, and lookups by key read without it. After a rollback or "
+    "fast-forward to a snapshot that uses it, call rebuild_index(dry_run=False)"
+)
 _RESTORE: Final = "restore the index file or its manifest from a backup, or roll back to a snapshot before"
 
 
@@ -45,6 +50,7 @@ class IndexCheck:
     found: Findings
     manifests: dict[str, list[IndexEntry]] = field(default_factory=dict)
     index_files: dict[str, IndexFile] = field(default_factory=dict)
+    _newest: set[str] = field(default_factory=set)
     _vectors: dict[str, tuple[I64, list[str]]] = field(default_factory=dict)
     _dead: set[str] = field(default_factory=set)
     _live: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -79,6 +85,8 @@ class IndexCheck:
             for entry in entries:
                 self._note_file(entry, who[0][0], labels[0])
             self._note_vectors(name, entries)
+        heads = [branch.snapshots[-1].snapshot.index_manifest for branch in branches if branch.snapshots]
+        self._newest = {entry.file_name for name in heads if name for entry in self.manifests.get(name, ())}
         self._check_files(listing)
 
     def _note_file(self, entry: IndexEntry, branch: Branch, label: str) -> None:
@@ -120,7 +128,7 @@ class IndexCheck:
                     f"the deletion vector of {vector.file_name} deletes {vector.cardinality} rows, "
                     f"the file has {self._rows[code]}"
                 )
-                self._complain_once("wrong-deletion-vector", what, entry.file_name)
+                self.complain_once("wrong-deletion-vector", what, entry.file_name)
 
     def data_rows(self, entry: IndexEntry) -> I64:
         """Returns the number of rows of the data file of each vector; -1 if there is no such file."""
@@ -132,10 +140,18 @@ class IndexCheck:
         codes = np.asarray(pc.index_in(keys, value_set=self._names).fill_null(-1), np.int64)
         return np.where(codes < 0, -1, self._rows[codes] if len(self._rows) else -1)
 
-    def _complain_once(self, code: str, what: str, index_file: str) -> None:
+    def complain_once(self, code: str, what: str, index_file: str) -> None:
+        """Report damage of an index file. A damaged hash index of an old snapshot or a tag is only a warning."""
         where = self.index_files[index_file].path
         if not any(problem.where == where and problem.code == code for problem in self.found.problems):
-            self.found.error(code, f"{what}; used by {self.index_files[index_file].label}", where, _RESTORE)
+            file = self.index_files[index_file]
+            what = f"{what}; used by {file.label}"
+            if file.entry.index_type != HASH:
+                self.found.error(code, what, where, _RESTORE)
+            elif file.entry.file_name in self._newest:
+                self.found.error(code, what, where, REBUILD)
+            else:
+                self.found.warning(code, what, where, _NOTHING)
 
     def _check_files(self, listing: Listing) -> None:
         """Check that every index file exists with the size of its entry, and that the size fits its content."""
@@ -146,14 +162,14 @@ class IndexCheck:
             name = entry.file_name
             if place < 0:
                 self.index_files[name] = IndexFile(file.path, entry, file.label, is_there=False)
-                self._complain_once("missing-index-file", f"index file {name} ({entry.index_type}) is not there", name)
+                self.complain_once("missing-index-file", f"index file {name} ({entry.index_type}) is not there", name)
             elif listing.sizes[place] != entry.file_size:
                 self.index_files[name] = IndexFile(file.path, entry, file.label, is_there=False)
                 what = f"index file {name} has {listing.sizes[place]} bytes, its manifest says {entry.file_size}"
-                self._complain_once("wrong-size", what, name)
+                self.complain_once("wrong-size", what, name)
             elif entry.index_type == HASH and entry.file_size != 4 * entry.row_count:
                 what = f"hash index {name} has {entry.file_size} bytes, which are not {entry.row_count} hashes"
-                self._complain_once("wrong-hash-index", what, name)
+                self.complain_once("wrong-hash-index", what, name)
             elif entry.index_type == DELETION_VECTORS:
                 self._check_vectors(entry)
 
@@ -162,10 +178,10 @@ class IndexCheck:
         outside = [v.file_name for v in vectors if v.offset < 1 or v.offset + v.length > entry.file_size]
         if len(vectors) != entry.row_count:
             what = f"{entry.file_name} is said to hold {entry.row_count} deletion vectors, {len(vectors)} are listed"
-            self._complain_once("wrong-deletion-vector", what, entry.file_name)
+            self.complain_once("wrong-deletion-vector", what, entry.file_name)
         if outside:
             what = f"the deletion vector of {some(outside)} lies outside of its file"
-            self._complain_once("wrong-deletion-vector", what, entry.file_name)
+            self.complain_once("wrong-deletion-vector", what, entry.file_name)
 
     # ------------------------------------------------------------------------------------------------- over time
 
