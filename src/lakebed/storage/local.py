@@ -57,6 +57,9 @@ class LocalStorage:
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
 
+    def is_link(self, path: str) -> bool:
+        return os.path.islink(path)  # noqa: PTH114 - a Path costs as much as the call
+
     def size(self, path: str) -> int:
         with explained("stat", path):
             return Path(path).stat().st_size
@@ -80,7 +83,8 @@ class LocalStorage:
                         stat = entry.stat()
                     except FileNotFoundError:  # deleted during the listing
                         continue
-                    found.append(FileInfo(entry.name, entry.is_dir(), stat.st_size, stat.st_mtime_ns // 1_000_000))
+                    modified = stat.st_mtime_ns // 1_000_000
+                    found.append(FileInfo(entry.name, entry.is_dir(), stat.st_size, modified, entry.is_symlink()))
         except NotFoundError:
             return []
         return found
