@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-from lakebed import Lake, connect
+from lakebed import Lake, Table, connect
+from lakebed.metadata.manifests import SHARED_CACHE
 
 
 def open_lake(folder: str | Path) -> Lake:
@@ -12,3 +14,18 @@ def open_lake(folder: str | Path) -> Lake:
     lake = connect(folder)
     lake.create_database("db", ignore_if_exists=True)
     return lake
+
+
+def with_external_root(table: Table, root: Path) -> Table:
+    """The same table, opened again after its first schema declares a root for files outside, as Paimon writes it."""
+    path = Path(table.path, "schema", "schema-0")
+    schema = json.loads(path.read_text())
+    schema["options"]["data-file.external-paths"] = f"file://{root}"
+    path.write_text(json.dumps(schema))
+    return reopened(table)
+
+
+def reopened(table: Table) -> Table:
+    """The same table as another process sees it, after its files were changed: without anything that is cached."""
+    SHARED_CACHE.clear()
+    return open_lake(Path(table.path).parent.parent).table(table.name)

@@ -65,7 +65,7 @@ def test_times_of_a_history_have_names_of_their_own(lake: lakebed.Lake, name: st
 @pytest.mark.parametrize(
     ("name", "given", "empty"),
     [
-        ("remove_orphan_files", {"older_than": "2999-01-01"}, lambda found: not found.files),
+        ("remove_orphan_files", {"older_than": "2999-01-01", "force": True}, lambda found: not found.files),
         ("remove_missing_files", {}, lambda found: found == []),
         ("verify", {"repair": True}, lambda found: not found.repairs),
     ],

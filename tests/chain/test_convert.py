@@ -66,7 +66,7 @@ def test_there_and_back(lake: lakebed.Lake) -> None:
         table.drop_branch(branch)
     table.drop_tag("before-chain-2")
     table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**53)
-    table.remove_orphan_files(older_than=2**53, dry_run=False)
+    table.remove_orphan_files(older_than=2**53, dry_run=False, force=True)
     assert table.scan().to_arrow().num_rows == 5
     assert table.verify(deep=True).errors == ()
     table.write([{"k": 1, "v": "z", "date": "20250801", "n": 1}])
@@ -78,7 +78,7 @@ def test_files_shared_with_main_outlive_its_snapshots(lake: lakebed.Lake) -> Non
     enable(table)
     table.drop_tag("before-chain-2")
     table.expire_snapshots(retain_max=1, retain_min=1, older_than=2**53)
-    table.remove_orphan_files(older_than=2**53, dry_run=False)
+    table.remove_orphan_files(older_than=2**53, dry_run=False, force=True)
     assert Days(lake, "db.t").view(1) == {1: "a", 2: "b"}
 
 

@@ -255,7 +255,7 @@ OPERATIONS: dict[str, Operation] = {
     "expire snapshots with changelogs": _change(keyed_history_table, _expire_all),
     "expire long-lived changelogs": _change(long_logging_table, _expire_all),
     "remove orphans": _change(
-        littered_table, lambda t: t.remove_orphan_files(older_than="2999-01-01", dry_run=False), "bad-hint"
+        littered_table, lambda t: t.remove_orphan_files(older_than="2999-01-01", dry_run=False, force=True), "bad-hint"
     ),
     "repair": _change(littered_table, lambda t: t.verify(repair=True, dry_run=False), "bad-hint"),
     "reset a consumer": _change(history_table, lambda t: t.reset_consumer("reader", 3)),

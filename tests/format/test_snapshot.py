@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 from lakebed.errors import CorruptError, UnsupportedError
+from lakebed.format.file_names import is_file_name
 from lakebed.format.snapshot import (
     BATCH_IDENTIFIER,
     CommitKind,
@@ -65,12 +66,13 @@ OLD = """{
 
 numbers = st.integers(-(2**63), 2**63 - 1)
 maybe_number, maybe_text = st.none() | numbers, st.none() | st.text(max_size=8)
+file_names = st.text(max_size=8).filter(is_file_name)
 snapshots = st.builds(
     Snapshot,
     id=numbers,
     schema_id=numbers,
-    base_manifest_list=st.text(max_size=8),
-    delta_manifest_list=st.text(max_size=8),
+    base_manifest_list=file_names,
+    delta_manifest_list=file_names,
     commit_user=st.text(max_size=8),
     commit_identifier=st.just(BATCH_IDENTIFIER) | numbers,
     commit_kind=st.sampled_from(CommitKind),
@@ -79,12 +81,12 @@ snapshots = st.builds(
     delta_record_count=numbers,
     base_manifest_list_size=maybe_number,
     delta_manifest_list_size=maybe_number,
-    changelog_manifest_list=maybe_text,
+    changelog_manifest_list=st.none() | file_names,
     changelog_manifest_list_size=maybe_number,
     changelog_record_count=maybe_number,
-    index_manifest=maybe_text,
+    index_manifest=st.none() | file_names,
     watermark=maybe_number,
-    statistics=maybe_text,
+    statistics=st.none() | file_names,
     properties=st.dictionaries(st.text(max_size=4), st.text(max_size=4), max_size=3),
     next_row_id=maybe_number,
     operation=maybe_text,

@@ -149,7 +149,7 @@ class OurKeeper:
         )
 
     def orphans(self) -> list[str]:
-        removed = self.table.remove_orphan_files(older_than=now_millis() + 60_000, dry_run=False)
+        removed = self.table.remove_orphan_files(older_than=now_millis() + 60_000, dry_run=False, force=True)
         return sorted(Path(file.path).name for file in removed.files)
 
     def rollback(self, snapshot: int) -> None:

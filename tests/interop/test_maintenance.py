@@ -208,7 +208,7 @@ def test_spark_reads_what_we_keep_up(ours: Ours, spark: Oracle, tmp_path: Path) 
     told.check("expire_snapshots")
     table.fast_forward("b")
     table.drop_branch("b")
-    table.remove_orphan_files(older_than=now_millis() + 60_000, dry_run=False)
+    table.remove_orphan_files(older_than=now_millis() + 60_000, dry_run=False, force=True)
     told.branches["main"] = [*[row for row in told.tags["t"] if row[:3:2] != (7, "x")], (7, "b", "x")]
     told.check("fast_forward, drop_branch and remove_orphan_files", unreferenced=False)
     table.rollback_to(tag="t")

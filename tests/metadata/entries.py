@@ -10,6 +10,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from lakebed.format.binary_row import EMPTY_ROW
+from lakebed.format.file_names import is_file_name
 from lakebed.format.manifest.manifest import ADD, DELETE, entries_from_rows
 
 DEFAULTS: Mapping[str, Any] = {
@@ -68,6 +69,7 @@ def names_of(table: pa.Table) -> list[str]:
 
 int32s, int64s = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
 texts, blobs = st.text(max_size=6), st.binary(max_size=20)
+file_names = texts.filter(is_file_name)
 counts = st.none() | st.lists(st.none() | int64s, max_size=3)
 names = st.none() | st.lists(texts, max_size=3)
 moments = st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2200, 1, 1)).map(
@@ -80,7 +82,7 @@ random_entries: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "partition": blobs,
         "bucket": int32s,
         "total_buckets": int32s,
-        "file_name": texts,
+        "file_name": file_names,
         "file_size": int64s,
         "row_count": int64s,
         "min_key": blobs,
@@ -95,7 +97,7 @@ random_entries: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
         "max_sequence_number": int64s,
         "schema_id": int64s,
         "level": int32s,
-        "extra_files": st.lists(texts, max_size=3),
+        "extra_files": st.lists(file_names, max_size=3),
         "creation_time": st.none() | moments,
         "delete_row_count": st.none() | int64s,
         "embedded_index": st.none() | blobs,

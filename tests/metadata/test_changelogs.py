@@ -251,7 +251,7 @@ def test_any_history(producer: str, seed: int, tmp_path: Path) -> None:
             case "expire":
                 expire(store)
         check(store)
-    assert remove_orphan_files(store, older_than=FUTURE, dry_run=False).files is not None
+    assert remove_orphan_files(store, older_than=FUTURE, dry_run=False, force=True).files is not None
     check(store)
     assert not complaints(store)
 
@@ -298,7 +298,7 @@ def test_failing_at_every_step(producer: str, tmp_path: Path) -> None:
         assert changelog_ids(found) == [4, 5, 6]
         assert found.snapshots.ids() == [7, 8]
         assert needed_files(found) <= files_on_disk(found)
-        remove_orphan_files(found, older_than=FUTURE, dry_run=False)
+        remove_orphan_files(found, older_than=FUTURE, dry_run=False, force=True)
         assert files_on_disk(found) == needed_files(found)
 
     assert at_every_step(tmp_path / "t", expire, between=between, after=after) > 20
@@ -315,7 +315,7 @@ def test_orphan_removal_spares_them(tmp_path: Path) -> None:
         change(store, CommitKind.COMPACT, adds("data-c", level=5), adds(*(f"data-{n}" for n in range(1, 8))))
         expire(store)
         before = needed_files(store)
-        remove_orphan_files(store, older_than=FUTURE, dry_run=False)
+        remove_orphan_files(store, older_than=FUTURE, dry_run=False, force=True)
         assert files_on_disk(store) == before
         assert "data-4" in names_on_disk(store) or producer == "input"
 

@@ -288,7 +288,7 @@ def test_rollback_and_branches(table: Make) -> None:
     orphans = made.remove_orphan_files(older_than="2999-01-01", dry_run=True).files
     assert "statistics" not in {file.kind for file in orphans}
     made.drop_branch("dev")
-    made.remove_orphan_files(older_than="2999-01-01", dry_run=False)
+    made.remove_orphan_files(older_than="2999-01-01", dry_run=False, force=True)
     assert statistics_files(made) == [first.statistics]
     check_files(made)
 

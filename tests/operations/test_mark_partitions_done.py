@@ -34,7 +34,7 @@ def test_the_file_lies_with_the_rows(table: Table) -> None:
     assert times["creationTime"] == times["modificationTime"] > 1_700_000_000_000
     assert table.scan().count() == 1
     assert table.verify().ok
-    assert table.remove_orphan_files(older_than="0 s", dry_run=False).count == 0
+    assert table.remove_orphan_files(older_than="0 s", dry_run=False, force=True).count == 0
     assert Path(path).exists()
 
 

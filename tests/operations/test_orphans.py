@@ -99,10 +99,10 @@ def test_it_takes_what_writers_make_and_nobody_needs_and_nothing_else(made: Tabl
     assert found.dry_run
     assert found.bytes == 5 * len(ORPHANS)
     assert all(Path(path).exists() for path in orphans)
-    done = remove_orphan_files(store.on_branch("b"), older_than=FUTURE, dry_run=False)
+    done = remove_orphan_files(store.on_branch("b"), older_than=FUTURE, dry_run=False, force=True)
     assert done.files == found.files
     assert files_below(store.paths.root) == before | set(STRANGERS)
-    assert remove_orphan_files(store, older_than=FUTURE, dry_run=False).count == 0
+    assert remove_orphan_files(store, older_than=FUTURE, dry_run=False, force=True).count == 0
     assert made.scan(tag="t").to_arrow().num_rows == 2
     assert made.branch("b").scan().to_arrow().num_rows == 1
 
@@ -118,7 +118,38 @@ def test_young_files_stay(made: Table) -> None:
     assert remove_orphan_files(store, older_than="24 h").count == 1
 
 
-@pytest.mark.parametrize("bad", [{"older_than": "yesterday"}, {"older_than": 1.5}, {"dry_run": "no"}])
+def test_the_clock_of_the_storage_counts(made: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host whose clock is two hours ahead does not take files of a running commit for old ones."""
+    young, old = plant(made._store, f"manifest/manifest-{UUID}-0", f"manifest/manifest-{UUID}-1")
+    ago = time.time() - 2 * 3600
+    os.utime(old, (ago, ago))
+    ahead = time.time_ns() + 2 * 3600 * 10**9
+    monkeypatch.setattr(time, "time_ns", lambda: ahead)
+    assert remove_orphan_files(made._store, older_than="90 min").count == 2  # a plan by the host's own clock
+    removed = remove_orphan_files(made._store, older_than="90 min", dry_run=False)
+    assert [file.path for file in removed.files] == [old]
+    assert Path(young).exists()
+    with pytest.raises(OptionError, match="younger than one hour"):
+        remove_orphan_files(made._store, older_than=ahead // 10**6 - 90 * 60_000, dry_run=False)
+
+
+def test_young_files_need_force(made: Table) -> None:
+    store = made._store
+    (path,) = plant(store, f"manifest/manifest-{UUID}-0")
+    for younger in ("0 s", "59 min", dt.timedelta(minutes=10), dt.datetime.now(), FUTURE):
+        with pytest.raises(OptionError, match=r"younger than one hour.*force=True"):
+            remove_orphan_files(store, older_than=younger, dry_run=False)
+        assert remove_orphan_files(store, older_than=younger, dry_run=True).count in {0, 1}
+    assert Path(path).exists()
+    hour_ago = dt.datetime.now() - dt.timedelta(hours=1)
+    for fine in ("1 h", "61 min", hour_ago, "2 d", "2000-01-01"):
+        assert remove_orphan_files(store, older_than=fine, dry_run=False).count == 0
+    assert remove_orphan_files(store, older_than="0 s", dry_run=False, force=True).count == 1
+
+
+@pytest.mark.parametrize(
+    "bad", [{"older_than": "yesterday"}, {"older_than": 1.5}, {"dry_run": "no"}, {"force": 1, "dry_run": False}]
+)
 def test_arguments_that_cannot_be_are_refused(made: Table, bad: dict[str, Any]) -> None:
     with pytest.raises(OptionError):
         remove_orphan_files(made._store, **bad)
@@ -128,11 +159,11 @@ def test_a_commit_that_lands_meanwhile_keeps_its_files(made: Table) -> None:
     """Files are listed before references are read, so a commit in between is seen."""
     root = made._store.paths.root
     storage = Interrupted(lambda: made.write([{"p": "a", "q": "x", "k": 9}]), before="list", ending="p=a/q=x/bucket-0")
-    remove_orphan_files(open_store(root, storage), older_than=FUTURE, dry_run=False)
+    remove_orphan_files(open_store(root, storage), older_than=FUTURE, dry_run=False, force=True)
     assert not storage.hooks
     assert made.scan().to_arrow()["k"].to_pylist().count(9) == 1
     storage = Interrupted(lambda: made.write([{"p": "a", "q": "x", "k": 9}]), before="list", ending="/snapshot")
-    remove_orphan_files(open_store(root, storage), older_than=FUTURE, dry_run=False)
+    remove_orphan_files(open_store(root, storage), older_than=FUTURE, dry_run=False, force=True)
     assert made.scan().to_arrow()["k"].to_pylist().count(9) == 2
 
 
@@ -142,7 +173,7 @@ def test_nothing_goes_while_something_that_refers_to_files_cannot_be_read(made: 
     before = files_below(made.path)
     Path(made.path, what).write_text("{")
     with pytest.raises(CorruptError):
-        remove_orphan_files(made._store, older_than=FUTURE, dry_run=False)
+        remove_orphan_files(made._store, older_than=FUTURE, dry_run=False, force=True)
     assert files_below(made.path) == before
 
 
@@ -153,7 +184,7 @@ def test_nothing_goes_while_a_manifest_is_missing(made: Table) -> None:
     Path(made._store.paths.manifest(snapshot.base_manifest_list)).unlink()
     before = files_below(made.path)
     with pytest.raises(NotFoundError):
-        remove_orphan_files(made._store, older_than=FUTURE, dry_run=False)
+        remove_orphan_files(made._store, older_than=FUTURE, dry_run=False, force=True)
     assert files_below(made.path) == before
 
 
@@ -166,13 +197,13 @@ def test_failing_at_any_call_loses_nothing(made: Table, tmp_path: Path) -> None:
         shutil.copytree(made.path, root)
         storage = Failing(fail_at, after=fail_at % 2 == 0)
         with contextlib.suppress(LakebedError):
-            remove_orphan_files(open_store(root, storage), older_than=FUTURE, dry_run=False)
+            remove_orphan_files(open_store(root, storage), older_than=FUTURE, dry_run=False, force=True)
         if not storage.failed:
             assert fail_at > 30
             break
         store = open_store(root)
         assert needed_files(store) <= files_on_disk(store)
-        remove_orphan_files(store, older_than=FUTURE, dry_run=False)
+        remove_orphan_files(store, older_than=FUTURE, dry_run=False, force=True)
         assert files_on_disk(store) == needed_files(store)
 
 
@@ -209,7 +240,7 @@ def test_branches_that_were_never_finished_go(tmp_path: Path) -> None:
     strange = Path(store.paths.branches, ".mine")
     strange.mkdir()
     assert remove_orphan_files(store).count == 0  # too young
-    found = remove_orphan_files(store, older_than=dt.datetime.now() + dt.timedelta(days=1), dry_run=False)
+    found = remove_orphan_files(store, older_than=dt.datetime.now() + dt.timedelta(days=1), dry_run=False, force=True)
     assert [file.kind for file in found.files if file.kind == "unfinished branch"] == ["unfinished branch"]
     assert not left.parent.exists()
     assert strange.exists()

@@ -359,7 +359,7 @@ REFUSED = [
     ("primary-key.nullable", "true", False),
     ("row-tracking.enabled", "TRUE", False),
     ("data-evolution.enabled", "true", False),
-    ("data-file.external-paths", "s3://b/a", False),
+    ("data-file.external-paths", "s3://b/a", True),
     ("index-file-in-data-file-dir", "true", False),
     ("sequence.snapshot-ordering", "true", False),
     ("pk-clustering-override", "true", False),

@@ -48,7 +48,7 @@ def check(table: Table) -> None:
     """Nothing is wrong but files that nobody refers to; those can go, and then every snapshot still reads."""
     bad = [problem for problem in table.verify().problems if not is_harmless(problem.code)]
     assert bad == [], "\n".join(map(str, bad))
-    table.remove_orphan_files(older_than="2999-01-01", dry_run=False)
+    table.remove_orphan_files(older_than="2999-01-01", dry_run=False, force=True)
     table.verify(repair=True, dry_run=False)
     assert table.verify(deep=True).problems == ()
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 import http.client
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.operations.verify.damage import Surgeon
 from tests.service.conftest import Serve
 from tests.service.running import TABLES, get, refused, sentence
 
 import lakebed
 from lakebed.errors import NotFoundError, StorageError
+from lakebed.metadata.manifests import SHARED_CACHE
 from lakebed.service.confined_storage import ConfinedStorage, Writes
 
 NAMES = [
@@ -222,3 +226,53 @@ def test_sentences_name_what_was_asked(serve: Serve, inside: Path) -> None:
     del inside
     client = serve()
     assert "'t$snapshots' is not the name of a table" in sentence(client.get(f"{TABLES}/t$snapshots"), 404)
+
+
+# ------------------------------------------------------------------------------------------ within one warehouse
+
+
+def finished(client: httpx.Client, action: str, **asked: object) -> Any:
+    job = client.post(f"{TABLES}/t/actions/{action}", json={"dry_run": False, **asked}).json()
+    while job["state"] in {"queued", "running"}:
+        job = get(client, f"/api/v1/jobs/{job['id']}")
+    return job
+
+
+@pytest.fixture
+def neighbour(inside: Path) -> Path:
+    """The data file of another table of the same warehouse, and two more snapshots of the first table."""
+    lake = lakebed.connect(inside)
+    lake.create_table("db.other", "id INT, word STRING").write([{"id": 1, "word": "treasure"}])
+    table = lake.table("db.t")
+    table.delete("id = 1")
+    table.write([{"id": 2, "word": "plain"}])
+    (path,) = (inside / "db.db" / "other").rglob("data-*.parquet")
+    return path
+
+
+@pytest.mark.parametrize("change", ["file_name", "external_path"])
+def test_an_action_stays_in_its_table(serve: Serve, inside: Path, neighbour: Path, change: str) -> None:
+    """A manifest that leads to another table: nothing of that table is read or deleted."""
+    surgeon = Surgeon(lakebed.connect(inside).table("db.t"))
+    bad = str(neighbour) if change == "external_path" else f"../../other/bucket-0/{neighbour.name}"
+    for number in (2, 1):
+        surgeon.change_entries(number, lambda row: {**row, change: bad})
+    SHARED_CACHE.clear()
+    client = serve(allow_actions=True)
+    job = finished(client, "expire-snapshots", retain_max=1, retain_min=1, older_than="0 s")
+    assert job["state"] == "failed"
+    assert neighbour.exists()
+    surgeon.change_entries(3, lambda row: {**row, change: bad})
+    SHARED_CACHE.clear()
+    assert "treasure" not in client.get(f"{TABLES}/t/rows").text
+
+
+def test_a_link_to_another_table(serve: Serve, inside: Path, neighbour: Path) -> None:
+    table = lakebed.connect(inside).table("db.t")
+    path = Surgeon(table).file_of(3)
+    path.unlink()
+    path.symlink_to(neighbour)
+    client = serve(allow_actions=True)
+    assert "leads out of the warehouse or of its table" in refused(client, f"{TABLES}/t/rows", 404)
+    finished(client, "expire-snapshots", retain_max=1, retain_min=1, older_than="0 s")
+    assert neighbour.exists()

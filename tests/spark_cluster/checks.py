@@ -42,6 +42,6 @@ def check_sound(table: Table, rows: list[tuple[Any, ...]], *, tidy: bool) -> Non
     check_harmless(table)
     if tidy:
         assert problems(table) == []
-    table.remove_orphan_files(older_than="2999-01-01", dry_run=False)
+    table.remove_orphan_files(older_than="2999-01-01", dry_run=False, force=True)
     assert problems(table, deep=True) == []
     assert rows_of(table) == wanted

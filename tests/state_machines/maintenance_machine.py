@@ -466,7 +466,7 @@ class Maintenance(RuleBasedStateMachine):
 
     @rule()
     def remove_orphans(self) -> None:
-        self.on("main").remove_orphan_files(older_than=FUTURE, dry_run=False)
+        self.on("main").remove_orphan_files(older_than=FUTURE, dry_run=False, force=True)
         self.check_files()
         self.verify(deep=True, unreferenced=False)
 

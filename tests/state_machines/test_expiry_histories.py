@@ -67,7 +67,7 @@ class Histories(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         try:
-            remove_orphan_files(self.store, older_than=FUTURE, dry_run=False)
+            remove_orphan_files(self.store, older_than=FUTURE, dry_run=False, force=True)
             self.check()
             assert files_on_disk(self.store) == needed_files(self.store)
             for branch in branches(self.store):
@@ -186,7 +186,7 @@ class Histories(RuleBasedStateMachine):
     def clean(self, branch: str) -> None:
         store = self.on(branch)._store
         planned = remove_orphan_files(store, older_than=FUTURE)
-        assert remove_orphan_files(store, older_than=FUTURE, dry_run=False).files == planned.files
+        assert remove_orphan_files(store, older_than=FUTURE, dry_run=False, force=True).files == planned.files
         assert files_on_disk(store) == needed_files(store)
 
     def data(self, partition: str, keys: list[int]) -> pa.Table:

@@ -53,6 +53,21 @@ def test_what_was_written_is_read(storage: Storage, folder: str) -> None:
     assert not storage.exists(f"{folder}/a/c")
 
 
+def test_links_are_recognised(storage: Storage, folder: str) -> None:
+    storage.write(f"{folder}/a/b", b"1")
+    if not isinstance(storage, LocalStorage):
+        assert not storage.is_link(f"{folder}/a")
+        return
+    Path(folder, "link").symlink_to(Path(folder, "a"))
+    Path(folder, "file").symlink_to(Path(folder, "a", "b"))
+    found = {info.name: (info.is_dir, info.is_link) for info in storage.list(folder)}
+    assert found == {"a": (True, False), "link": (True, True), "file": (False, True)}
+    assert storage.is_link(f"{folder}/link")
+    assert storage.is_link(f"{folder}/file")
+    assert not storage.is_link(f"{folder}/link/b")
+    assert not storage.is_link(f"{folder}/nothing")
+
+
 def test_an_empty_file_is_a_file(storage: Storage, folder: str) -> None:
     storage.write(f"{folder}/empty", b"")
     assert storage.create_exclusive(f"{folder}/empty2", b"")

@@ -344,7 +344,7 @@ def test_it_is_read_where_snapshots_are_gone(producer: str, tmp_path: Path) -> N
         with pytest.raises(lakebed.errors.NotFoundError, match="snapshots 1 to 2 expired"):
             table.scan(since=0, until=3, mode="delta").to_arrow()
     remember = new_count(table)
-    table.remove_orphan_files(older_than="2999-01-01", dry_run=False)
+    table.remove_orphan_files(older_than="2999-01-01", dry_run=False, force=True)
     assert new_count(table) == remember
     assert logs.scan(since=0, until=last).to_arrow() == before[0, last]
 

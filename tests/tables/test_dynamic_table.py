@@ -177,7 +177,7 @@ def test_expiry_and_orphans(lake: Lake) -> None:
     index = Path(table.path, "index")
     Path(index, "index-nobodys-0").write_bytes(b"1234")
     table.expire_snapshots(retain_max=1, retain_min=1)
-    table.remove_orphan_files(older_than="2999-01-01", dry_run=False)
+    table.remove_orphan_files(older_than="2999-01-01", dry_run=False, force=True)
     assert {path.name for path in index.iterdir()} == {entry.file_name for entry in index_of(table)}
     check_index(table)
     table.write(rows(range(30), "last"))

@@ -64,5 +64,6 @@ OlderThan = Annotated[
     str | None,
     typer.Option("--older-than", metavar="TIME", help="A time: '2025-01-31 12:00', '3 d' ago, or milliseconds."),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Also delete files younger than 1 h. Stop all writers first.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Carry the plan out without asking.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show the plan.")]

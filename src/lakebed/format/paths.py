@@ -119,10 +119,15 @@ class TablePaths:
     def history_segment(self, number: int) -> str:
         return f"{self.history_index}/{HISTORY_PREFIX}{number}"
 
-    def bucket(self, partition_path: str, bucket: int, *, directory: str = "") -> str:
+    def data_root(self, directory: str | None) -> str:
+        """Returns the folder of the partitions; ``directory`` is the table's option for it."""
+        below = (directory or "").strip("/")
+        return f"{self.root}/{below}" if below else self.root
+
+    def bucket(self, partition_path: str, bucket: int, *, directory: str | None = None) -> str:
         """Returns the folder of one bucket; ``partition_path`` is empty for unpartitioned tables."""
         name = "bucket-postpone" if bucket == -2 else f"bucket-{bucket}"
-        return "/".join(part for part in (self.root, directory.strip("/"), partition_path, name) if part)
+        return "/".join(part for part in (self.data_root(directory), partition_path, name) if part)
 
 
 def check_name(name: object, what: str) -> None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from lakebed.errors import CorruptError, UnsupportedError
+from lakebed.format.file_names import check_file_name
 from lakebed.format.human_text import count_text
 from lakebed.format.printed import Printed
 from lakebed.format.times import time_text
@@ -138,6 +139,13 @@ _INTEGERS: Final = frozenset(
         "nextRowId",
     }
 )
+_FILES: Final = (
+    "base_manifest_list",
+    "delta_manifest_list",
+    "changelog_manifest_list",
+    "index_manifest",
+    "statistics",
+)
 
 
 def snapshot_from_json(text: str | bytes, *, where: str) -> Snapshot:
@@ -172,6 +180,9 @@ def snapshot_from_dict(raw: Mapping[str, Any], *, where: str) -> Snapshot:
     for key, name in _KEYS:
         if name in values:
             _check_type(key, values[name], where)
+    for name in _FILES:
+        if name in values:
+            check_file_name(values[name], where)
     try:
         values["commit_kind"] = CommitKind(values["commit_kind"])
     except ValueError:

@@ -1,19 +1,22 @@
-"""The paths of data files, from their manifest entries."""
+"""The paths of data files and index files, from their manifest entries.
+
+Every path is below the table, or below a root for external files that the table declares: decoders check the names
+(:mod:`lakebed.format.file_names`), and :mod:`lakebed.metadata.external_paths` checks the rest. Other paths raise
+CorruptError.
+"""
 
 from __future__ import annotations
-
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.partition_names import partition_folder, partition_table
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.external_paths import checked_paths
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
-
-_LOCAL_URI: Final = r"^file:(?://)?(/)"
 
 
 def data_file_paths(store: TableStore, schema: TableSchema, entries: pa.Table) -> list[str]:
@@ -31,18 +34,25 @@ def path_array(store: TableStore, schema: TableSchema, entries: pa.Table) -> pa.
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     buckets, bucket_codes = np.unique(entries["bucket"].to_numpy(), return_inverse=True)
     pairs, places = np.unique(codes * len(buckets) + bucket_codes, return_inverse=True)
-    directory = TableOptions(schema.options).data_file_directory or ""
+    directory = TableOptions(schema.options).data_file_directory
     known = [
         store.paths.bucket(folders[pair // len(buckets)], int(buckets[pair % len(buckets)]), directory=directory)
         for pair in pairs.tolist()
     ]
-    own = pc.binary_join_element_wise(pa.array(known, pa.string()).take(pa.array(places)), _names(entries), "/")
-    external = pc.replace_substring_regex(entries["external_path"].combine_chunks(), _LOCAL_URI, r"\1")
-    return pc.coalesce(external, own)
+    names, external = entries["file_name"].combine_chunks(), entries["external_path"].combine_chunks()
+    own = pc.binary_join_element_wise(pa.array(known, pa.string()).take(pa.array(places)), names, "/")
+    if external.null_count == len(external):
+        return own
+    return pc.coalesce(checked_paths(store, schema, external, names), own)
 
 
-def _names(entries: pa.Table) -> pa.Array:
-    return entries["file_name"].combine_chunks()
+def index_file_path(store: TableStore, entry: IndexEntry) -> str:
+    """Returns the path of an index file."""
+    if entry.external_path is None:
+        return store.paths.index(entry.file_name)
+    external, name = pa.array([entry.external_path], pa.string()), pa.array([entry.file_name], pa.string())
+    path: str = checked_paths(store, store.schema(), external, name)[0].as_py()
+    return path
 
 
 def _partition_folders(schema: TableSchema, partitions: pa.Array) -> list[str]:

@@ -23,6 +23,7 @@ from lakebed.format.index_files import hash_index
 from lakebed.format.manifest.index_manifest import HASH, IndexEntry
 from lakebed.format.manifest.manifest import ADD
 from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.data_file_paths import index_file_path
 from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.metadata.retry_while_expiring import retry_while_expiring
 from lakebed.metadata.store import TableStore
@@ -68,14 +69,14 @@ def indexes_of(store: TableStore, snapshot: Snapshot | None) -> dict[bytes, Part
 
 def read_hashes(store: TableStore, entry: IndexEntry) -> Hashes:
     """Returns the hashes of an index file, ascending, without duplicates. The array is shared: do not change it."""
-    table = HASH_CACHE.load(index_path(store, entry), lambda: pa.table({_HASH: read_stored_hashes(store, entry)}))
+    table = HASH_CACHE.load(index_file_path(store, entry), lambda: pa.table({_HASH: read_stored_hashes(store, entry)}))
     hashes: Hashes = table[_HASH].to_numpy()
     return hashes
 
 
 def read_stored_hashes(store: TableStore, entry: IndexEntry) -> Hashes:
     """Returns the hashes of an index file as it is on disk now, bypassing the cache, ascending, without duplicates."""
-    path = index_path(store, entry)
+    path = index_file_path(store, entry)
     try:
         return hash_index.read(store.storage.read(path), entry, where=path)
     except NotFoundError:
@@ -108,11 +109,6 @@ def load_latest(store: TableStore, partition: bytes) -> tuple[PartitionIndex, di
         return index, read_partition(store, index)
 
     return retry_while_expiring(read, attempts=_ATTEMPTS)
-
-
-def index_path(store: TableStore, entry: IndexEntry) -> str:
-    """Returns the path of an index file."""
-    return (entry.external_path or store.paths.index(entry.file_name)).removeprefix("file:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +187,7 @@ def buckets_with(store: TableStore, index: PartitionIndex, hashes: Hashes) -> Se
 
 
 def _holds(store: TableStore, hashes: Hashes, entry: IndexEntry) -> npt.NDArray[np.bool_]:
-    path = index_path(store, entry)
+    path = index_file_path(store, entry)
     if not HASH_CACHE.holds(path):
         data = store.storage.read(path)
         hash_index.check(data, entry, where=path)

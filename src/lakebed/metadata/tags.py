@@ -32,6 +32,7 @@ from lakebed.format.paths import TAG_PREFIX, check_name
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag, tag_from_json, tag_to_json
 from lakebed.format.times import local_datetime, parse_length, parse_time
+from lakebed.metadata.references.deletable import check_own_folders
 from lakebed.metadata.references.holders import only_needed_by
 from lakebed.metadata.references.removal import DoomedFile, Removal, delete_files
 from lakebed.metadata.store import TableStore
@@ -310,6 +311,7 @@ def _delete(store: TableStore, texts: dict[str, bytes], *, dry_run: bool) -> Rem
     snapshots = _snapshots_of(store, texts)
     files = [DoomedFile(store.paths.tag(name), len(text), "tag") for name, text in texts.items()]
     if not dry_run:
+        check_own_folders(store)
         for file in files:
             store.storage.delete(file.path)
     try:
@@ -317,7 +319,7 @@ def _delete(store: TableStore, texts: dict[str, bytes], *, dry_run: bool) -> Rem
     except (CorruptError, NotFoundError):  # what is needed is unknown, so nothing is deleted
         unneeded = []
     if not dry_run:
-        delete_files(store.storage, unneeded)
+        delete_files(store, unneeded)
     return Removal((*files, *unneeded), dry_run)
 
 

@@ -41,6 +41,7 @@ from lakebed.format.printed import Printed
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot, snapshot_from_json
 from lakebed.metadata.changelogs import changelog_ids, remove_changelogs
+from lakebed.metadata.references.deletable import check_own_folders
 from lakebed.metadata.store import TableStore
 
 _NONE: Final = 2**63
@@ -242,6 +243,7 @@ class _Work:
 
     def check(self) -> None:
         """Raise if a snapshot or tag that stays on main needs a schema that is replaced or deleted."""
+        check_own_folders(self.store)
         lost = min((*self.plan.changed_schemas, *self.plan.own_schemas), default=_NONE)
         if lost == _NONE:
             return

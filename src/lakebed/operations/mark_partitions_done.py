@@ -49,7 +49,7 @@ def _success_path(store: TableStore, schema: TableSchema, options: TableOptions,
         )
     values = [partition_value(partition[field.name], field).as_py() for field in schema.partition_fields]
     folder = partition_folder(schema, values, options)
-    parts = (store.paths.root, (options.data_file_directory or "").strip("/"), folder, SUCCESS_FILE)
+    parts = (store.paths.data_root(options.data_file_directory), folder, SUCCESS_FILE)
     return "/".join(part for part in parts if part)
 
 

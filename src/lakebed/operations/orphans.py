@@ -6,15 +6,17 @@ They are left behind by writers, expiries and rollbacks that crashed. What it pr
   files. Sidecar files below ``.lakebed`` are not orphans.
 * It deletes a file only if no snapshot, tag or long-lived changelog of any branch refers to its name, and if the file
   is older than ``older_than`` (default: one day), because a commit in progress has files that nothing refers to yet.
+  The age is measured with the clock of the storage, which also sets the times of files. Less than one hour needs
+  ``force``. A commit that loses files anyway fails (:mod:`lakebed.metadata.commit.own_files`).
 * It lists the files before it reads the references, so it sees the references of a commit in between. If a reference
   cannot be read, or a branch lost snapshots (``metadata/references/lost_snapshots``), it deletes nothing and raises.
+* It does not follow symbolic links: a linked folder inside of the table is skipped, because it may be another table's.
 * It lists each folder once, several in parallel, and compares files as columns of names.
 """
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -24,16 +26,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import OptionError
+from lakebed.format.times import now_millis as local_millis
 from lakebed.format.times import parse_time
+from lakebed.metadata.references.deletable import linked_folder
 from lakebed.metadata.references.holders import all_holders, branch_stores, needed
 from lakebed.metadata.references.lost_snapshots import check_complete
 from lakebed.metadata.references.removal import UNFINISHED_BRANCH, DoomedFile, Removal, delete_files
 from lakebed.metadata.retry_while_expiring import retry_while_expiring
+from lakebed.metadata.storage_clock import storage_millis
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.storage import FileInfo
 
 _DAY_MILLIS: Final = 86_400_000
+_SAFE_MILLIS: Final = 3_600_000
+_ROUNDING_MILLIS: Final = 1000
+"""Storages round the times of files."""
 _THREADS: Final = 8
 
 _TEMPORARY: Final = re.compile(r"\.(?:.+\.)?[0-9a-f-]{36}(?:\.tmp)?|\..+\.tmp")
@@ -55,21 +63,46 @@ class _Folder:
 
 
 def remove_orphan_files(
-    store: TableStore, *, older_than: object = None, dry_run: bool = True, now_millis: int | None = None
+    store: TableStore,
+    *,
+    older_than: object = None,
+    dry_run: bool = True,
+    force: bool = False,
+    now_millis: int | None = None,
 ) -> Removal:
     """Delete files of the whole table, all branches included, that nothing refers to; by default only list them.
 
-    ``older_than`` is a time (datetime, ISO text, epoch milliseconds) or a duration ago such as ``1 d``.
+    ``older_than`` is a time (datetime, ISO text, epoch milliseconds) or a duration ago such as ``1 d``. ``force``
+    deletes files that are younger than one hour. ``now_millis`` is the time of the storage; a dry run may not write,
+    so its default is the clock of this host.
     """
-    now = time.time_ns() // 1_000_000 if now_millis is None else now_millis
-    cutoff = now - _DAY_MILLIS if older_than is None else parse_time(older_than, "older_than", now=now)
-    if not isinstance(dry_run, bool):
-        raise OptionError(f"dry_run must be true or false, not {dry_run!r}")
+    for name, value in (("dry_run", dry_run), ("force", force)):
+        if not isinstance(value, bool):
+            raise OptionError(f"{name} must be true or false, not {value!r}")
+    if older_than is not None:
+        parse_time(older_than, "older_than")  # raises before anything is written
+    if now_millis is None:
+        now_millis = local_millis() if dry_run else storage_millis(store)
+    cutoff = _cutoff(older_than, now_millis, force=force or dry_run)
     files, names = _listed(store, cutoff)
     orphans = _unreferenced(store, files, names)
     if not dry_run:
-        delete_files(store.storage, orphans)
+        delete_files(store, orphans)
     return Removal(tuple(orphans), dry_run)
+
+
+def _cutoff(older_than: object, now: int, *, force: bool) -> int:
+    """Returns the time before which files are deleted."""
+    if older_than is None:
+        return now - _DAY_MILLIS
+    cutoff = parse_time(older_than, "older_than", now=now)
+    if cutoff > now - _SAFE_MILLIS + _ROUNDING_MILLIS and not force:
+        raise OptionError(
+            f"older_than is {older_than!r}, which includes files that are younger than one hour: they may belong to a "
+            "commit that is still running, which would fail. Nothing was deleted; use '1 h' or more, or pass force=True "
+            "if nobody writes to the table"
+        )
+    return cutoff
 
 
 def _unreferenced(store: TableStore, files: list[DoomedFile], names: list[str]) -> list[DoomedFile]:
@@ -100,7 +133,7 @@ def _listed(store: TableStore, cutoff: int) -> tuple[list[DoomedFile], list[str]
                     files.append(DoomedFile(f"{folder.path}/{info.name}", info.size, kind))
                     names.append(info.name)
     for info in store.storage.list(store.paths.branches, hidden=True):
-        if info.is_dir and info.modified_millis < cutoff and _DRAFT.fullmatch(info.name):
+        if info.is_dir and not info.is_link and info.modified_millis < cutoff and _DRAFT.fullmatch(info.name):
             files.append(DoomedFile(f"{store.paths.branches}/{info.name}", info.size, UNFINISHED_BRANCH))
             names.append(info.name)
     return files, names
@@ -127,15 +160,16 @@ def _own_folders(store: TableStore) -> list[_Folder]:
     for branch in branch_stores(store):
         own = branch.paths
         shared += [_Folder(path, ()) for path in (own.snapshots, own.tags, own.changelogs, own.schemas, own.consumers)]
-    return shared
+    known: dict[str, bool] = {}
+    return [folder for folder in shared if linked_folder(store.storage, paths.root, folder.path, known) is None]
 
 
 def _bucket_folders(store: TableStore, pool: ThreadPoolExecutor) -> list[_Folder]:
     """Returns the folders of buckets: one level of ``key=value`` for each partition column, then ``bucket-n``."""
     schema = store.schema()
     options = TableOptions(schema.options)
-    root = "/".join(part for part in (store.paths.root, (options.data_file_directory or "").strip("/")) if part)
-    level = [root]
+    data_root = store.paths.data_root(options.data_file_directory)
+    level = [] if linked_folder(store.storage, store.paths.root, data_root) else [data_root]
     for _ in schema.partition_keys:
         level = _below(store, pool, level, re.compile(r"[^.=][^=]*=.*"))
     data = re.escape(options.data_file_prefix)
@@ -154,5 +188,5 @@ def _below(store: TableStore, pool: ThreadPoolExecutor, folders: list[str], name
         f"{folder}/{info.name}"
         for folder, infos in zip(folders, listings, strict=True)
         for info in infos
-        if info.is_dir and name.fullmatch(info.name)
+        if info.is_dir and not info.is_link and name.fullmatch(info.name)
     ]

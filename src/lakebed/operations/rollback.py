@@ -19,6 +19,7 @@ from lakebed.format.human_text import ids_text, names_text
 from lakebed.format.printed import Printed
 from lakebed.format.snapshot import Snapshot, snapshot_to_json
 from lakebed.metadata.changelogs import changelog_ids, remove_changelogs
+from lakebed.metadata.references.deletable import check_own_folders
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import get_tag
 
@@ -75,6 +76,7 @@ def rollback_to(
         check(plan.target)
     if dry_run:
         return replace(plan, dry_run=True)
+    check_own_folders(store)
     if plan.recreates_snapshot:
         _recreate(store, plan.target, tag)
     _set_hint(store, store.paths.latest_hint, plan.target.id)

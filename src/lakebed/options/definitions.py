@@ -115,7 +115,7 @@ _LAYOUT: Final = (
     Option("partition", REFUSED, LIST, None, "The partition columns, given as an option.", _KEY_ARGUMENT, create_only=True),
     Option("primary-key.nullable", REFUSED, BOOL, "false", "Whether columns of the primary key may hold nulls.", _PK, immutable=True),
     Option("data-file.path-directory", HONOURED, TEXT, None, "A directory between the table and its partition directories.", immutable=True, pattern=r"(?!/)(?!(?:.*/)?\.\.(?:/|$)).*\S.*", form="a relative path without '..'"),
-    Option("data-file.external-paths", REFUSED, LIST, None, "Locations outside the table where data files are written.", "Lakebed keeps data files below the table; leave it out, or work on this table with Apache Paimon"),
+    Option("data-file.external-paths", REFUSED, LIST, None, "Locations outside the table where data files are written.", "Lakebed writes data files below the table only; leave it out, or write to this table with Apache Paimon", readable=True),
     Option("data-file.external-paths.strategy", KEPT, ENUM, "none", "How a writer chooses one of the external paths.", values=("none", "specific-fs", "round-robin", "entropy-inject", "weight-robin")),
     Option("data-file.external-paths.specific-fs", KEPT, TEXT, None, "The file system of the external paths that writers use."),
     Option("data-file.external-paths.weights", KEPT, LIST, None, "Weights of the external paths."),

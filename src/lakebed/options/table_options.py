@@ -48,6 +48,7 @@ class TableOptions:
     partition_default_name = required("partition.default-name", str)
     partition_legacy_name = required("partition.legacy-name", bool)
     data_file_directory = optional("data-file.path-directory", str)
+    data_file_external_paths = names("data-file.external-paths")
     data_file_prefix = required("data-file.prefix", str)
     data_file_thin_mode = required("data-file.thin-mode", bool)
     changelog_file_prefix = required("changelog-file.prefix", str)

@@ -1,5 +1,7 @@
 """The storage of a service: it sees only files below one folder, and writes only what is allowed.
 
+The folder is the warehouse while a table is looked up, and the table itself afterwards.
+
 The operating system resolves every path, so ``..``, links and paths in manifests cannot lead out of the folder. Files
 outside are not listed, and reading one raises :class:`~lakebed.errors.NotFoundError`. A write that is not allowed
 raises :class:`~lakebed.errors.StorageError`.
@@ -39,6 +41,11 @@ class ConfinedStorage(LocalStorage):
         self._root = os.path.realpath(root)
         self._writes = writes
 
+    def below(self, folder: str) -> ConfinedStorage:
+        """Returns the same storage for one folder of it, such as a table."""
+        self.check_inside(folder)
+        return ConfinedStorage(folder, self._writes)
+
     def is_inside(self, path: str) -> bool:
         """Whether a path with all links resolved is below the root; ``False`` for an invalid file name."""
         try:
@@ -52,7 +59,9 @@ class ConfinedStorage(LocalStorage):
     def check_inside(self, path: str) -> None:
         """Raise for a path outside of the folder."""
         if not self.is_inside(path):
-            raise NotFoundError(f"cannot open {path}: it leads out of the warehouse, or its name is invalid")
+            raise NotFoundError(
+                f"cannot open {path}: it leads out of the warehouse or of its table, or its name is invalid"
+            )
 
     def check_writable(self, path: str) -> None:
         """Raise for a path that must not be written."""

@@ -87,7 +87,8 @@ class Warehouses:
                 raise NotFoundError(f"{name!r} is not the name of a {what}")
         opened = home.lake.table(f"{database}.{table}", options={"branch": branch or ""})
         paths = TablePaths(opened.path, opened.branch_name)
-        return OpenTable(home, database, table, opened, TableStore(home.storage, paths, opened.name))
+        own = TableStore(home.storage.below(opened.path), paths, opened.name)
+        return OpenTable(home, database, table, Table(own), own)
 
 
 def kind_of(opened: OpenTable) -> TableKind:

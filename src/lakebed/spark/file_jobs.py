@@ -67,8 +67,7 @@ class JobFiles:
 
 
 def _bucket_folders(store: TableStore, schema: TableSchema) -> Iterator[str]:
-    directory = TableOptions(schema.options).data_file_directory or ""
-    folders = ["/".join(part for part in (store.paths.root, directory.strip("/")) if part)]
+    folders = [store.paths.data_root(TableOptions(schema.options).data_file_directory)]
     for _ in schema.partition_keys:
         folders = [
             f"{folder}/{info.name}" for folder in folders for info in store.storage.list(folder) if "=" in info.name

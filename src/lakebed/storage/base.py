@@ -23,12 +23,13 @@ import pyarrow.fs as pafs
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One file or folder in the listing of a folder."""
+    """One file or folder in the listing of a folder; ``is_link``: it is a symbolic link to the file or folder."""
 
     name: str
     is_dir: bool
     size: int
     modified_millis: int
+    is_link: bool = False
 
 
 class Storage(Protocol):
@@ -42,6 +43,9 @@ class Storage(Protocol):
 
     def exists(self, path: str) -> bool:
         """Returns whether a file or folder exists."""
+
+    def is_link(self, path: str) -> bool:
+        """Returns whether a path is a symbolic link; always ``False`` on a storage that has none."""
 
     def size(self, path: str) -> int:
         """Returns the size of a file in bytes."""

@@ -73,6 +73,9 @@ class LocalStorage:
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)
 
+    def is_link(self, path: str) -> bool:
+        return os.path.islink(path)  # noqa: PTH114 - a Path costs as much as the call
+
     def size(self, path: str) -> int:
         with explained("stat", path):
             return Path(path).stat().st_size
@@ -96,7 +99,8 @@ class LocalStorage:
                         info = entry.stat()
                     except FileNotFoundError:  # deleted during the listing
                         continue
-                    found.append(FileInfo(entry.name, entry.is_dir(), info.st_size, info.st_mtime_ns // 1_000_000))
+                    modified = info.st_mtime_ns // 1_000_000
+                    found.append(FileInfo(entry.name, entry.is_dir(), info.st_size, modified, entry.is_symlink()))
         except NotFoundError:
             return []
         return found

@@ -293,28 +293,32 @@ class MaintenanceMethods:
 
     # ---------------------------------------------------------------------------------- clean-up, verification
 
-    def remove_orphan_files(self, *, older_than: Time | None = None, dry_run: bool | None = None) -> Removal:
+    def remove_orphan_files(
+        self, *, older_than: Time | None = None, dry_run: bool | None = None, force: bool = False
+    ) -> Removal:
         """Deletes the files that no snapshot, tag or changelog of any branch needs.
 
         Args:
             older_than: Only files older than this time; one day ago by default. Younger files may belong to a commit
-                that is still running.
+                that is still running, which then fails. Durations count from the time of the storage.
             dry_run: Delete nothing, and return what would be deleted. Say it explicitly: until version 0.2 a call
                 without it deletes nothing and warns, afterwards it deletes.
+            force: Also delete files that are younger than one hour. Only if nobody writes to the table.
 
         Returns:
             The files.
 
         Raises:
-            CorruptError: A snapshot file is missing or damaged, so it is unknown which files are needed. Nothing was
-                deleted.
+            CorruptError: A snapshot file is missing or damaged, or metadata leads out of the table, so it is unknown
+                which files are needed. Nothing was deleted.
+            OptionError: ``older_than`` is not a time, or less than one hour ago without ``force``.
 
         Example:
             >>> print(orders.remove_orphan_files(dry_run=True))
             would delete no files
         """
         return remove_orphan_files(
-            self._store, older_than=older_than, dry_run=stated_dry_run("remove_orphan_files", dry_run)
+            self._store, older_than=older_than, dry_run=stated_dry_run("remove_orphan_files", dry_run), force=force
         )
 
     def remove_missing_files(self, *, dry_run: bool | None = None) -> Dropped[str]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 from tests.format.manifest.avro_records import CODECS, RECORD, describe, fields_of, records_of, schema_on_disk, written
-from tests.metadata.entries import blobs, int32s, int64s, texts
+from tests.metadata.entries import blobs, file_names, int32s, int64s, texts
 
 from lakebed.errors import CommitConflictError, CorruptError, UnsupportedError
 from lakebed.format.index_files.deletion_vector import VectorRange
@@ -71,7 +71,7 @@ index_entries = st.builds(
     partition=blobs,
     bucket=int32s,
     index_type=texts,
-    file_name=texts,
+    file_name=file_names,
     file_size=int64s,
     row_count=int64s,
     vectors=st.none() | st.lists(ranges, max_size=3).map(tuple),

@@ -14,13 +14,13 @@ from tests.metadata.entries import (
     blobs,
     entries,
     entry,
+    file_names,
     int32s,
     int64s,
     names_of,
     random_tables,
     rows,
     same,
-    texts,
 )
 
 from lakebed.errors import CorruptError, UnsupportedError
@@ -124,7 +124,7 @@ def test_the_schema_of_a_manifest() -> None:
 maybe_int = st.none() | int32s
 metas = st.builds(
     ManifestMeta,
-    file_name=texts,
+    file_name=file_names,
     file_size=int64s,
     num_added_files=int64s,
     num_deleted_files=int64s,
@@ -139,7 +139,7 @@ metas = st.builds(
     min_row_id=st.none() | int64s,
     max_row_id=st.none() | int64s,
     total_buckets=maybe_int,
-    extra_files=st.none() | st.lists(texts, max_size=2).map(tuple),
+    extra_files=st.none() | st.lists(file_names, max_size=2).map(tuple),
 )
 META = ManifestMeta(
     file_name="manifest-0",

@@ -195,7 +195,8 @@ def test_holders_pass_over_what_is_about_to_go_on_their_own_branch(store: TableS
 
 
 def test_paths_of_data_files(tmp_path: Path) -> None:
-    store = new_store(tmp_path / "t", options={"data-file.path-directory": "deep"})
+    options = {"data-file.path-directory": "deep", "data-file.external-paths": "file:///far, oss://far/"}
+    store = new_store(tmp_path / "t", options=options)
     files = entries(
         entry("a", bucket=3),
         entry("b", bucket=-2),

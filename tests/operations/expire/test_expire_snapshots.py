@@ -381,7 +381,7 @@ def test_failing_at_any_call_leaves_a_sound_table(tmp_path: Path, *, after: bool
         assert ids == list(range(ids[0], 5))
         assert needed_files(store) <= files_on_disk(store)
         expire(store, 1)
-        remove_orphan_files(store, older_than=FUTURE, dry_run=False)
+        remove_orphan_files(store, older_than=FUTURE, dry_run=False, force=True)
         assert files_on_disk(store) == needed_files(store)
         assert store.snapshots.ids() == [4]
     assert tried > 15

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 import lakebed
+from lakebed.format.manifest.avro import decode_records
 from lakebed.format.manifest.index_manifest import IndexEntry, decode_index_manifest, encode_index_manifest
 from lakebed.format.manifest.manifest import (
     ManifestMeta,
@@ -172,7 +173,8 @@ class Surgeon:
 
         def fitted(meta: ManifestMeta) -> ManifestMeta:
             path = self.root / "manifest" / meta.file_name
-            kinds = decode_manifest(path.read_bytes(), where=str(path))["kind"].to_pylist()
+            # Records, because a manifest with a name that leads out of the table cannot be decoded.
+            kinds = [record["_KIND"] for record in decode_records(path.read_bytes(), where=str(path))]
             return replace(
                 meta,
                 file_size=path.stat().st_size,

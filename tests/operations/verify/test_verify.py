@@ -216,10 +216,10 @@ def test_after_each_kind_of_upkeep(lake: lakebed.Lake) -> None:
     table.write(rows(10))
     rollback_to(store, snapshot=6)
     assert {problem.severity for problem in verify(store).problems} <= {"info"}
-    remove_orphan_files(store, older_than=2**53, dry_run=False)
+    remove_orphan_files(store, older_than=2**53, dry_run=False, force=True)
     check_clean(table)
     fast_forward(store, "b")
-    remove_orphan_files(store, older_than=2**53, dry_run=False)
+    remove_orphan_files(store, older_than=2**53, dry_run=False, force=True)
     check_clean(table)
     assert table.scan().to_arrow()["id"].to_pylist()[-1] == 100
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
+from tests.lakes import with_external_root
 from tests.rows.files.deletions import delete_positions
 from tests.rows.random_tables import plain, tables
 
@@ -370,8 +371,10 @@ def test_external_paths(lake: lakebed.Lake, tmp_path: Path) -> None:
     table = create(lake, "id INT")
     table.write([{"id": 1}])
     (path,) = data_files(table)
-    elsewhere = tmp_path / "elsewhere.parquet"
+    elsewhere = tmp_path / "far" / "elsewhere.parquet"
+    elsewhere.parent.mkdir()
     shutil.move(path, elsewhere)
+    table = with_external_root(table, elsewhere.parent)
     entries = live_entries(table._store, table.latest_snapshot())
     position = entries.schema.get_field_index("external_path")
     moved = entries.set_column(position, entries.schema.field(position), pa.array([str(elsewhere)]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakebed.cli.arguments import DryRun, Json, OlderThan, TableArgument, Warehouse, Yes, moment
+from lakebed.cli.arguments import DryRun, Force, Json, OlderThan, TableArgument, Warehouse, Yes, moment
 from lakebed.cli.consent import plan_or_act, with_rule
 from lakebed.cli.open_warehouse import open_table
 from lakebed.cli.output import Output
@@ -15,6 +15,7 @@ from lakebed.cli.records import ListFiles, removal_record, removal_view
 def orphans(
     name: TableArgument,
     older_than: OlderThan = None,
+    force: Force = False,
     list_files: ListFiles = False,
     yes: Yes = False,
     dry_run: DryRun = False,
@@ -23,14 +24,15 @@ def orphans(
 ) -> None:
     """Delete files that no snapshot, tag or branch refers to.
 
-    Files younger than --older-than (default: 1 d) are kept.
+    Files younger than --older-than (default: 1 d) are kept. Less than 1 h needs --force.
     """
+    moment(older_than)  # raises for a text that is not a time
     table = open_table(warehouse, name)
     out = Output(as_json=as_json)
 
     def run(only_plan: bool) -> dict[str, Any]:
         with out.progress(f"searching for orphan files of {table.name}"):
-            removal = table.remove_orphan_files(older_than=moment(older_than), dry_run=only_plan)
+            removal = table.remove_orphan_files(older_than=older_than, dry_run=only_plan, force=force)
         return {"table": table.name, **removal_record(removal)}
 
     empty = f"no orphan files older than {older_than or 'one day'}"

@@ -13,6 +13,7 @@ from typing import Any, Final
 import fastavro
 
 from lakebed.errors import CommitConflictError, CorruptError, UnsupportedError
+from lakebed.format.file_names import check_file_name
 from lakebed.format.index_files.deletion_vector import VectorRange
 from lakebed.format.manifest import avro
 from lakebed.format.manifest.manifest import ADD, DELETE
@@ -102,9 +103,12 @@ def encode_index_manifest(entries: Iterable[IndexEntry], *, codec: str = "zstd",
 def decode_index_manifest(data: bytes, *, where: str) -> list[IndexEntry]:
     """Returns the index files that an index manifest lists."""
     try:
-        return [_from_record(record, where) for record in avro.decode_records(data, where=where)]
+        entries = [_from_record(record, where) for record in avro.decode_records(data, where=where)]
     except (AttributeError, KeyError, TypeError) as error:
         raise CorruptError(f"{where} is not an index manifest: {error!r}; restore it or roll back") from None
+    for entry in entries:
+        check_file_name(entry.file_name, where)
+    return entries
 
 
 def _to_record(entry: IndexEntry) -> dict[str, Any]:

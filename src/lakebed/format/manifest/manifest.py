@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import CorruptError, LakebedError, UnsupportedError
+from lakebed.format.file_names import check_file_name, check_file_names
 from lakebed.format.manifest import avro, avro_columns
 
 MANIFEST_VERSION: Final = 2
@@ -149,9 +150,13 @@ def decode_manifest_list(data: bytes, *, where: str) -> list[ManifestMeta]:
     try:
         for record in records:
             _check_version(record.get("_VERSION", MANIFEST_VERSION), where)
-        return [_meta_from_record(record) for record in records]
+        metas = [_meta_from_record(record) for record in records]
     except (AttributeError, KeyError, TypeError) as error:
         raise CorruptError(f"{where} is not a manifest list: {error!r}; restore it or roll back") from None
+    for meta in metas:
+        for name in (meta.file_name, *(meta.extra_files or ())):
+            check_file_name(name, where)
+    return metas
 
 
 def _meta_to_record(meta: ManifestMeta) -> dict[str, Any]:
@@ -331,12 +336,15 @@ def _entries(raw: pa.Table, where: str) -> pa.Table:
     try:
         file = raw["_FILE"].combine_chunks()
         columns = [_entry_column(raw, file, name, len(raw)) for name in ENTRY_SCHEMA.names]
-        return pa.Table.from_arrays(
+        entries = pa.Table.from_arrays(
             [column.cast(field.type) for column, field in zip(columns, ENTRY_SCHEMA, strict=True)],
             schema=ENTRY_SCHEMA,
         )
     except (AttributeError, KeyError, pa.ArrowException) as error:
         raise CorruptError(f"{where} is not a manifest: {error}; restore it or roll back") from None
+    check_file_names(entries["file_name"], where)
+    check_file_names(pc.list_flatten(entries["extra_files"]), where)
+    return entries
 
 
 def _entry_column(raw: pa.Table, file: pa.StructArray, name: str, rows: int) -> pa.Array | pa.ChunkedArray:

@@ -40,6 +40,7 @@ from lakebed.format.snapshot import BATCH_IDENTIFIER, FIRST_SNAPSHOT_ID, CommitK
 from lakebed.format.times import now_millis
 from lakebed.metadata.commit import conflicts, manifest_merge
 from lakebed.metadata.commit.abort import abort_unless_committed
+from lakebed.metadata.commit.own_files import added_files, check_own_files
 from lakebed.metadata.history import compactions, index_sidecar
 from lakebed.metadata.manifests import ManifestWriter
 from lakebed.metadata.plan.file_scan import live_entries
@@ -394,8 +395,28 @@ class _Attempts:
                 ) from error
             raise
 
+    def _may_publish(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
+        """Returns whether ``latest`` is still the latest snapshot. Raises if files of this commit were deleted."""
+        if self._is_still_latest(latest):
+            check_own_files(self._store, self._own_files(snapshot))
+            return True
+        return False
+
+    def _own_files(self, snapshot: Snapshot) -> list[str]:
+        """Returns the paths of the files that the snapshot adds."""
+        paths, delta = self._store.paths, self._delta
+        change = Change() if delta is None else delta.change
+        found = added_files(self._store, self._schema, (change.entries, change.changelog), change.index)
+        found += [paths.manifest(snapshot.base_manifest_list), *(() if delta is None else delta.paths)]
+        found += () if self._merge is None else self._merge.paths
+        if change.index and snapshot.index_manifest is not None:
+            found.append(paths.manifest(snapshot.index_manifest))
+        if self._request.statistics is not None:
+            found.append(f"{paths.statistics}/{self._request.statistics}")
+        return found
+
     def _publish(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
-        made = self._store.snapshots.create(snapshot, lambda: self._is_still_latest(latest))
+        made = self._store.snapshots.create(snapshot, lambda: self._may_publish(snapshot, latest))
         if made:
             index_sidecar.note(self._store, snapshot, latest)
         return made

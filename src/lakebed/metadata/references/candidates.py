@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lakebed.errors import NotFoundError
 from lakebed.format.manifest.manifest import ADD, ManifestMeta
 from lakebed.format.snapshot import Snapshot
-from lakebed.metadata.data_file_paths import path_array
+from lakebed.metadata.data_file_paths import index_file_path, path_array
 from lakebed.metadata.references.removal import KINDS, DoomedFile
 from lakebed.metadata.store import TableStore
 
@@ -78,7 +78,7 @@ class Candidates:
             return
         self._index_manifests.add(name)
         for entry in self.store.manifests.read_index(name):
-            path = entry.external_path or self.store.paths.index(entry.file_name)
+            path = index_file_path(self.store, entry)
             self._named.setdefault(entry.file_name, DoomedFile(path, entry.file_size, "index"))
 
     def add_manifests(self, metas: Iterable[ManifestMeta]) -> None:
@@ -119,6 +119,13 @@ class Candidates:
         """Removes data files that are kept."""
         self._data = [table.filter(pc.invert(pc.is_in(table["name"], value_set=names))) for table in self._data]
         self._data = [table for table in self._data if len(table)]
+
+    def folders(self) -> set[str]:
+        """Returns the folders of the files."""
+        found = {file.path.rpartition("/")[0] for file in self._named.values()}
+        for table in self._data:
+            found.update(pc.unique(pc.replace_substring_regex(table["path"], "/[^/]*$", "")).to_pylist())
+        return found
 
     def data_names(self) -> pa.Array:
         """Returns the names of data files, extra files and changelog files."""

@@ -16,7 +16,8 @@ from typing import Final
 from lakebed.errors import StorageError
 from lakebed.format.human_text import count_text, list_lines, size_text, table_lines
 from lakebed.format.printed import Printed
-from lakebed.storage import Storage
+from lakebed.metadata.references.deletable import check_deletable
+from lakebed.metadata.store import TableStore
 
 KINDS: Final = (
     "snapshot",
@@ -134,8 +135,14 @@ def _common_folder(files: Sequence[DoomedFile]) -> str:
         return ""
 
 
-def delete_files(storage: Storage, files: Sequence[DoomedFile]) -> None:
-    """Deletes files that nothing refers to, in parallel; tries all before it raises."""
+def delete_files(store: TableStore, files: Sequence[DoomedFile]) -> None:
+    """Deletes files that nothing refers to, in parallel; tries all before it raises.
+
+    Every path is checked first (:mod:`lakebed.metadata.references.deletable`). If one leads out of the table, nothing
+    is deleted.
+    """
+    check_deletable(store, (file.path for file in files))
+    storage = store.storage
 
     def delete(batch: Sequence[DoomedFile]) -> list[StorageError]:
         failures = []

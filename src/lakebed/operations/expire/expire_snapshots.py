@@ -34,6 +34,7 @@ from lakebed.metadata.changelogs import keep_changelogs, remove_changelogs
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.references.candidates import Candidates
 from lakebed.metadata.references.continuity import Link, links
+from lakebed.metadata.references.deletable import check_deletable_folders, check_own_folders
 from lakebed.metadata.references.deleted_files import deleted_files
 from lakebed.metadata.references.holders import Hold, Holder, changelog_holder, distinct, needed, other_holders
 from lakebed.metadata.references.removal import DoomedFile, Removal, delete_files
@@ -129,10 +130,12 @@ def _with_changelogs(store: TableStore, options: TableOptions, done: Expiry, now
     if going is None:
         return done
     if not done.dry_run:
+        check_own_folders(store)
+        check_deletable_folders(store, going.candidates.folders())
         remove_changelogs(store, going.ids)
     files = _doomed_changelogs(store, going, done)
     if not done.dry_run:
-        delete_files(store.storage, files)
+        delete_files(store, files)
         if options.snapshot_clean_empty_directories:
             _remove_empty_folders(store, files)
     removal = Removal((*done.removal.files, *going.files, *files), done.dry_run)
@@ -296,13 +299,15 @@ def _snapshots_after(store: TableStore, number: int) -> list[Snapshot]:
 
 
 def _expire(store: TableStore, options: TableOptions, going: _Going) -> Expiry:
+    check_own_folders(store)
+    check_deletable_folders(store, going.candidates.folders())
     keep_changelogs(store, going.changelogs)
     _note_earliest(store, going.kept.id)
     for file in going.files:  # oldest first, so that the remaining snapshots never have a gap
         store.storage.delete(file.path)
     removal = _doomed(store, going)
     files = removal.files[len(going.files) :]
-    delete_files(store.storage, files)
+    delete_files(store, files)
     if options.snapshot_clean_empty_directories:
         _remove_empty_folders(store, files)
     return Expiry(going.ids, removal, dry_run=False)

@@ -21,6 +21,7 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.statistics.file_stats import decode_stats
 from lakebed.format.types.data_types import Field, nullable
 from lakebed.metadata.data_file_paths import path_array
+from lakebed.metadata.external_paths import HOW_TO_DECLARE, is_undeclared, local_paths, undeclared_text
 from lakebed.operations.verify.check_branches import Branch
 from lakebed.operations.verify.key_ranges import KeyRanges, culprits
 from lakebed.operations.verify.replay_history import Needs
@@ -146,6 +147,7 @@ class FileCheck:
     def _check_places(self, rows: I64, schema: TableSchema, listing: Listing) -> Listing:
         """Check that every file is in the folder of its partition and bucket, with the size of the manifest."""
         table = self.table
+        rows = self._without_undeclared(rows, schema)
         files = table.files.take(rows)
         paths = path_array(self.branch.store, schema, files)
         table.paths[rows] = paths.to_pylist()
@@ -168,6 +170,22 @@ class FileCheck:
         )
         self._check_extra_files(there, listing)
         return listing
+
+    def _without_undeclared(self, rows: I64, schema: TableSchema) -> I64:
+        """Returns the files that are below the table, or below a root that the table declares."""
+        paths = local_paths(self.table.files["external_path"].take(rows).combine_chunks())
+        if paths.null_count == len(paths):
+            return rows
+        wrong = np.asarray(is_undeclared(self.branch.store, schema, paths), np.bool_)
+        placed = dict(zip(rows.tolist(), paths.to_pylist(), strict=True))
+        self.complain(
+            "file-outside-table",
+            rows[wrong],
+            lambda row: undeclared_text(self._name(row), placed[row]),
+            HOW_TO_DECLARE,
+        )
+        declared: I64 = rows[~wrong]
+        return declared
 
     def _check_missing(self, rows: I64, listing: Listing) -> None:
         if not len(rows):

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from lakebed.errors import LakebedError
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, HASH, IndexEntry
 from lakebed.format.manifest.manifest import ADD
+from lakebed.metadata.data_file_paths import index_file_path
 from lakebed.operations.verify.check_branches import Branch
 from lakebed.operations.verify.load_manifests import report_unreadable
 from lakebed.operations.verify.replay_history import State
@@ -91,8 +92,12 @@ class IndexCheck:
 
     def _note_file(self, entry: IndexEntry, branch: Branch, label: str) -> None:
         if entry.file_name not in self.index_files:
-            path = entry.external_path or branch.store.paths.index(entry.file_name)
-            self.index_files[entry.file_name] = IndexFile(path.removeprefix("file:"), entry, label, is_there=True)
+            try:
+                path, readable = index_file_path(branch.store, entry), True
+            except LakebedError as error:
+                path, readable = entry.external_path or entry.file_name, False
+                self.found.error("file-outside-table", f"{error}; used by {label}", path, _RESTORE)
+            self.index_files[entry.file_name] = IndexFile(path, entry, label, is_there=readable)
 
     def _check_manifest(self, path: str, entries: Sequence[IndexEntry], branch: Branch) -> None:
         """Check that there are only ADD entries, and one file for each bucket or data file."""
@@ -155,7 +160,7 @@ class IndexCheck:
 
     def _check_files(self, listing: Listing) -> None:
         """Check that every index file exists with the size of its entry, and that the size fits its content."""
-        files = list(self.index_files.values())
+        files = [file for file in self.index_files.values() if file.is_there]
         at = listing.find(pa.array([file.path for file in files], pa.string())).tolist()
         for place, file in zip(at, files, strict=True):
             entry = file.entry

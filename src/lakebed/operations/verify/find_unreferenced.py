@@ -1,7 +1,7 @@
 """Reports orphan files, which crashes, rollbacks and dropped branches leave behind.
 
 :mod:`lakebed.operations.orphans` finds them, as for ``remove_orphan_files``. Those older than one day become part of a
-repair; younger ones may belong to a write in progress.
+repair; younger ones may belong to a write in progress. A repair measures their age with the clock of the storage.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from lakebed.operations.verify.report import Findings, Repair, some
 _HOUR_MILLIS: Final = 3_600_000
 
 
-def find_unreferenced(store: TableStore, found: Findings) -> None:
-    """Report orphan files, one problem for each kind."""
+def find_unreferenced(store: TableStore, found: Findings, now_millis: int | None = None) -> None:
+    """Report orphan files, one problem for each kind. ``now_millis`` is the time of the storage, for a repair."""
     try:
         # an hour in the future, because the clocks of machines differ: files of any age count
         of_any_age = remove_orphan_files(store, older_than=time.time_ns() // 1_000_000 + _HOUR_MILLIS).files
-        old = {file.path for file in remove_orphan_files(store).files} if of_any_age else set()
+        old = {file.path for file in remove_orphan_files(store, now_millis=now_millis).files} if of_any_age else set()
     except LakebedError as error:
         found.blind.append(str(error))
         return

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lakebed.errors import StorageError
+from lakebed.errors import CorruptError, StorageError
+from lakebed.metadata.references.deletable import check_deletable
 from lakebed.metadata.store import TableStore
 from lakebed.operations.verify.report import Repair
 
@@ -24,7 +25,8 @@ def _done(store: TableStore, step: Repair) -> Repair:
         if step.action == "write" and step.content is not None:
             store.storage.replace(step.path, step.content)
         else:
+            check_deletable(store, [step.path])
             store.storage.delete(step.path)
-    except StorageError as error:
+    except (CorruptError, StorageError) as error:
         return replace(step, what=f"{step.what}; failed: {error}")
     return replace(step, done=True)

@@ -61,11 +61,14 @@ class Structure:
     indexes: IndexCheck
 
 
-def check_structure(store: TableStore, progress: Progress) -> Structure:
-    """Check all branches of a table, on whatever branch ``store`` is. Damage is reported, never raised."""
+def check_structure(store: TableStore, progress: Progress, now_millis: int | None = None) -> Structure:
+    """Check all branches of a table, on whatever branch ``store`` is. Damage is reported, never raised.
+
+    ``now_millis`` is the time of the storage, for a repair that deletes old files.
+    """
     store = replace(store, cache=ManifestCache())  # a new cache, because cached files may be damaged on disk
     for _ in range(_ATTEMPTS):
-        made = _check_once(store, progress)
+        made = _check_once(store, progress, now_millis)
         if not made.found.problems or not _lost_snapshots([part.branch for part in made.branches]):
             break
     return made
@@ -76,7 +79,7 @@ def _lost_snapshots(branches: Sequence[Branch]) -> bool:
     return any(not set(branch.snapshot_ids) <= set(branch.store.snapshots.ids()) for branch in branches)
 
 
-def _check_once(store: TableStore, progress: Progress) -> Structure:
+def _check_once(store: TableStore, progress: Progress, now_millis: int | None) -> Structure:
     found = Findings()
     branches = [read_branch(branch, found) for branch in branch_stores(store)]
     copied = _copied_lists(branches)
@@ -96,7 +99,7 @@ def _check_once(store: TableStore, progress: Progress) -> Structure:
     _check_statistics(branches, listing, found)
     _check_sidecars(store, found)
     if not found.blind:
-        find_unreferenced(store, found)
+        find_unreferenced(store, found, now_millis)
     looked_at = _looked_at(branches, manifests, work.done)
     return Structure(found, looked_at, tuple(work.parts), work.table, work.is_changelog, indexes)
 

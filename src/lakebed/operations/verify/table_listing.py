@@ -42,19 +42,23 @@ class Listing:
 
 
 def list_table(storage: Storage, root: str) -> Listing:
-    """Returns all files of a table except the small metadata files of its branches."""
+    """Returns all files of a table except the small metadata files of its branches.
+
+    Readers follow symbolic links, so links to folders are followed too, but not links below a link: these could form a
+    circle.
+    """
     return _collected(_walk(storage, root))
 
 
 def _walk(storage: Storage, root: str) -> Iterator[tuple[str, FileInfo]]:
-    folders = [root]
+    folders = [(root, False)]
     while folders:
-        folder = folders.pop()
+        folder, linked = folders.pop()
         for info in storage.list(folder):
             if not info.is_dir:
                 yield folder, info
-            elif folder != root or info.name not in OWN_FOLDERS:
-                folders.append(f"{folder}/{info.name}")
+            elif (folder != root or info.name not in OWN_FOLDERS) and not (linked and info.is_link):
+                folders.append((f"{folder}/{info.name}", linked or info.is_link))
 
 
 def _collected(found: Iterable[tuple[str, FileInfo]]) -> Listing:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lakebed.errors import LakebedError
+from lakebed.metadata.storage_clock import storage_millis
 from lakebed.metadata.store import TableStore
 from lakebed.operations.verify import Progress, Report, carry_out, check_structure
 from lakebed.operations.verify.check_rows import check_rows
@@ -22,7 +24,7 @@ def verify(
     done, and how much there is.
     """
     progress = report or _silent
-    structure = check_structure(store, progress)
+    structure = check_structure(store, progress, _storage_time(store) if repair and not dry_run else None)
     found = structure.found
     if deep:
         check_rows(structure, progress)
@@ -40,6 +42,14 @@ def verify(
         repairs=repairs,
         notes=notes,
     )
+
+
+def _storage_time(store: TableStore) -> int:
+    """Returns the time of the storage; a very early one if it is unknown, so that no file counts as old."""
+    try:
+        return storage_millis(store)
+    except LakebedError:  # damage, which the check reports
+        return 0
 
 
 def _silent(_what: str, _done: int, _total: int) -> None:

@@ -66,7 +66,7 @@ class FileLayout:
 
     def folder(self, partition: Sequence[object], bucket: int) -> str:
         path = partition_folder(self.schema, partition, self.options)
-        return self.store.paths.bucket(path, bucket, directory=self.options.data_file_directory or "")
+        return self.store.paths.bucket(path, bucket, directory=self.options.data_file_directory)
 
     @cached_property
     def keys(self) -> tuple[Field, ...]:

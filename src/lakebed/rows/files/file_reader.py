@@ -18,7 +18,7 @@ from lakebed.format.index_files.deletion_vector import VectorRange, read_deletio
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Field, field_to_arrow
-from lakebed.metadata.data_file_paths import data_file_paths
+from lakebed.metadata.data_file_paths import data_file_paths, index_file_path
 from lakebed.metadata.store import TableStore
 from lakebed.rows.files.evolve import evolve
 from lakebed.rows.files.parquet import pushed_condition, read_parquet, without_rows
@@ -37,7 +37,7 @@ class DeletedRows:
         found = {}
         for entry in entries:
             if entry.index_type == DELETION_VECTORS:
-                path = entry.external_path or store.paths.index(entry.file_name)
+                path = index_file_path(store, entry)
                 for vector in entry.vectors or ():
                     found[entry.partition, vector.file_name] = (path, vector)
         return DeletedRows(found)

@@ -198,7 +198,7 @@ def _expire_partitions(call: Call) -> Rows:
 def _remove_orphan_files(call: Call) -> Rows:
     if call.given.get("mode", "local").lower() not in {"local", "distributed"}:
         raise OptionError(f"argument mode must be local or distributed, not {call.given['mode']!r}")
-    given = {"dry_run": call.given.get("dry_run", False), **call.some(older_than="older_than")}
+    given = {"dry_run": call.given.get("dry_run", False), **call.some(older_than="older_than", force="force")}
     removal = call.table().remove_orphan_files(**given)
     return [(removal.count, removal.bytes)]
 
@@ -225,7 +225,7 @@ def _purge_files(call: Call) -> Rows:
     table.truncate()
     if table.latest_snapshot() is not None:
         table.expire_snapshots(retain_max=1, retain_min=1, older_than=_FAR_FUTURE, max_deletes=_ALL)
-    table.remove_orphan_files(older_than=dt.timedelta(0), dry_run=False)
+    table.remove_orphan_files(older_than=dt.timedelta(0), dry_run=False, force=True)
     return [("Success",)]
 
 
@@ -354,6 +354,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
             "dry_run?": "boolean",
             "parallelism?": "integer",
             "mode?": "string",
+            "force?": "boolean",
         },
         {"deletedFileCount": "long", "deletedFileTotalLenInBytes": "long"},
         _remove_orphan_files,
