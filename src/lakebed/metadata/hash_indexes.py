@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakebed.errors import NotFoundError
+from lakebed.errors import CorruptError, NotFoundError
 from lakebed.format.index_files import hash_index
 from lakebed.format.manifest.index_manifest import HASH, IndexEntry
 from lakebed.format.manifest.manifest import ADD
@@ -65,13 +65,25 @@ def indexes_of(store: TableStore, snapshot: Snapshot | None) -> dict[bytes, Part
     return partition_indexes(snapshot.id, store.manifests.read_index(snapshot.index_manifest))
 
 
+def _content(store: TableStore, entry: IndexEntry) -> bytes:
+    """Returns the bytes of an index file. An empty file would be an index without keys, so the size is checked."""
+    path = index_path(store, entry)
+    data = store.storage.read(path)
+    if len(data) != entry.file_size:
+        raise CorruptError(
+            f"hash index {path} of table {store.name} has {len(data)} bytes, its manifest says {entry.file_size}; "
+            "rebuild_index() rebuilds it from the data files"
+        )
+    return data
+
+
 def read_hashes(store: TableStore, entry: IndexEntry) -> Hashes:
     """Returns the hashes of an index file, ascending, without duplicates. The array is shared: do not change it."""
     path = index_path(store, entry)
 
     def decode() -> pa.Table:
         try:
-            return pa.table({_HASH: hash_index.decode(store.storage.read(path), where=path)})
+            return pa.table({_HASH: hash_index.decode(_content(store, entry), where=path)})
         except NotFoundError:
             raise NotFoundError(
                 f"hash index {path} of table {store.name} does not exist; if its snapshot did not expire, "
@@ -179,7 +191,7 @@ def buckets_with(store: TableStore, index: PartitionIndex, hashes: Hashes) -> Se
 def _holds(store: TableStore, hashes: Hashes, entry: IndexEntry) -> npt.NDArray[np.bool_]:
     path = index_path(store, entry)
     if not HASH_CACHE.holds(path):
-        return hash_index.holds(store.storage.read(path), hashes, where=path)
+        return hash_index.holds(_content(store, entry), hashes, where=path)
     return _are_in(read_hashes(store, entry), hashes)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import fastavro
 
-from lakebed.errors import CommitConflictError, CorruptError, UnsupportedError
+from lakebed.errors import ROLL_BACK, CommitConflictError, CorruptError, UnsupportedError
 from lakebed.format.index_files.deletion_vector import VectorRange
 from lakebed.format.manifest import avro
 from lakebed.format.manifest.manifest import ADD, DELETE
@@ -104,7 +104,7 @@ def decode_index_manifest(data: bytes, *, where: str) -> list[IndexEntry]:
     try:
         return [_from_record(record, where) for record in avro.decode_records(data, where=where)]
     except (AttributeError, KeyError, TypeError) as error:
-        raise CorruptError(f"{where} is not an index manifest: {error!r}; restore it or roll back") from None
+        raise CorruptError(f"{where} is not an index manifest: {error!r}; {ROLL_BACK}") from None
 
 
 def _to_record(entry: IndexEntry) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CorruptError, LakebedError, UnsupportedError
+from lakebed.errors import ROLL_BACK, CorruptError, LakebedError, UnsupportedError
 from lakebed.format.manifest import avro, avro_columns
 
 MANIFEST_VERSION: Final = 2
@@ -151,7 +151,7 @@ def decode_manifest_list(data: bytes, *, where: str) -> list[ManifestMeta]:
             _check_version(record.get("_VERSION", MANIFEST_VERSION), where)
         return [_meta_from_record(record) for record in records]
     except (AttributeError, KeyError, TypeError) as error:
-        raise CorruptError(f"{where} is not a manifest list: {error!r}; restore it or roll back") from None
+        raise CorruptError(f"{where} is not a manifest list: {error!r}; {ROLL_BACK}") from None
 
 
 def _meta_to_record(meta: ManifestMeta) -> dict[str, Any]:
@@ -336,7 +336,7 @@ def _entries(raw: pa.Table, where: str) -> pa.Table:
             schema=ENTRY_SCHEMA,
         )
     except (AttributeError, KeyError, pa.ArrowException) as error:
-        raise CorruptError(f"{where} is not a manifest: {error}; restore it or roll back") from None
+        raise CorruptError(f"{where} is not a manifest: {error}; {ROLL_BACK}") from None
 
 
 def _entry_column(raw: pa.Table, file: pa.StructArray, name: str, rows: int) -> pa.Array | pa.ChunkedArray:
