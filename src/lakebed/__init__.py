@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from lakebed.operations.expire.expire_snapshots import Expiry
     from lakebed.operations.fast_forward import FastForward
     from lakebed.operations.repair.rebuild_index import IndexRebuild
+    from lakebed.operations.repair.repair_torn import SnapshotState, TableRepair
     from lakebed.operations.rollback import RollbackPlan
     from lakebed.operations.verify.report import Problem, Repair, Report
     from lakebed.scan import Plan, Scan
@@ -89,9 +90,11 @@ __all__ = [
     "SchemaDifference",
     "SchemaError",
     "Snapshot",
+    "SnapshotState",
     "StorageError",
     "SystemTable",
     "Table",
+    "TableRepair",
     "TableSchema",
     "Tag",
     "UnsupportedError",
@@ -129,8 +132,10 @@ _HOMES: Final = {
     "Scan": "lakebed.scan",
     "SchemaDifference": "lakebed.operations.diff",
     "Snapshot": "lakebed.format.snapshot",
+    "SnapshotState": "lakebed.operations.repair.repair_torn",
     "SystemTable": "lakebed.system_tables",
     "Table": "lakebed.table",
+    "TableRepair": "lakebed.operations.repair.repair_torn",
     "TableSchema": "lakebed.format.schema.table_schema",
     "Tag": "lakebed.format.tag",
     "connect": "lakebed.lake",

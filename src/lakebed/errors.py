@@ -13,6 +13,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Final
+
+ROLL_BACK: Final = "restore it, or roll back to the newest whole snapshot with table.repair() or 'lakebed repair'"
+"""What to do about a damaged file that a snapshot needs, for messages."""
 
 
 class LakebedError(Exception):

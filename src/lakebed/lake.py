@@ -14,8 +14,16 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from lakebed.catalogs.file_system import FileSystemCatalog
 from lakebed.catalogs.table_name import TableName
-from lakebed.catalogs.warehouse_options import check_warehouse_options, manifest_cache, table_defaults
-from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, OptionError, UnsupportedError, unknown_name
+from lakebed.catalogs.warehouse_options import check_warehouse_options, is_durable, manifest_cache, table_defaults
+from lakebed.errors import (
+    AlreadyExistsError,
+    CorruptError,
+    LakebedError,
+    NotFoundError,
+    OptionError,
+    UnsupportedError,
+    unknown_name,
+)
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema.table_schema import create_schema
 from lakebed.format.types.column_ddl import to_columns
@@ -61,7 +69,7 @@ class Lake:
         self._options = normalise(options)
         check_warehouse_options(self._options)
         self._cache = manifest_cache(self._options)
-        self._catalog = FileSystemCatalog(warehouse, storage, self._cache)
+        self._catalog = FileSystemCatalog(warehouse, storage, self._cache, durable=is_durable(self._options))
 
     @property
     def warehouse(self) -> str:
@@ -339,7 +347,7 @@ class Lake:
     def _opened(self, name: TableName, options: Mapping[str, object] | None) -> TableStore:
         given = normalise(options or {})
         store = self._catalog.existing(name)
-        branch = name.one_branch(given.pop("branch", "") or TableOptions(store.schema().options).branch)
+        branch = name.one_branch(given.pop("branch", "") or _branch_option(store))
         if branch != MAIN_BRANCH:
             store = store.on_branch(branch)
         if given:
@@ -399,6 +407,14 @@ class Lake:
         return Table(self._catalog.rename_table(old, new), self._spark)
 
 
+def _branch_option(store: TableStore) -> str:
+    """Returns the branch that the table's options name; main if its newest schema is damaged, so that it opens."""
+    try:
+        return TableOptions(store.schema().options).branch
+    except CorruptError:
+        return MAIN_BRANCH
+
+
 def open_any(lake: Lake, name: str, *, options: Mapping[str, object] | None = None) -> Table | SystemTable:
     """Opens a table or a system table, whichever the name asks for."""
     if TableName.parse(name).system is None:
@@ -419,7 +435,8 @@ def connect(
         warehouse: The folder.
         spark: A Spark session for compactions and SQL. Reads and writes of Spark DataFrames run on the session of the
             frame in any case. Everything else runs in this process.
-        options: Options of the warehouse: ``table-default.*`` for new tables, ``manifest.cache.*`` for the cache.
+        options: Options of the warehouse: ``table-default.*`` for new tables, ``manifest.cache.*`` for the cache,
+            ``commit.durable`` for commits that survive a power cut (on by default).
         name: The name of the lake in SQL, the first part of ``lakebed.database.table``.
 
     Returns:
@@ -444,5 +461,10 @@ def connect(
     storage = LocalStorage()
     if os.path.exists(path) and not os.path.isdir(path):  # noqa: PTH110, PTH112
         raise LakebedError(f"cannot open {path}: it is a file, not a folder")
+    nearest = path
+    while not os.path.exists(nearest):  # noqa: PTH110
+        nearest = os.path.dirname(nearest)  # noqa: PTH120
     storage.make_folder(path)
+    if nearest != path:
+        storage.sync([path], below=nearest)
     return Lake(path, storage, options or {}, spark, name)

@@ -19,7 +19,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -28,6 +28,7 @@ import pyarrow.fs as pafs
 from tests.metadata.stores import Wrapped
 
 from lakebed.errors import StorageError
+from lakebed.storage import Sync
 from lakebed.storage.local import _temporary_of
 
 
@@ -97,11 +98,23 @@ class Faulty(Wrapped):
 
         self.step("write", path, lambda: self._inner.write(path, data), half, lambda: _refuse("write", path))
 
-    def create_exclusive(self, path: str, data: bytes, still: Callable[[], bool] | None = None) -> Any:
-        return self._atomic("create_exclusive", path, data, lambda: self._inner.create_exclusive(path, data, still))
+    def create_exclusive(
+        self, path: str, data: bytes, still: Callable[[], bool] | None = None, *, sync: Sync | None = None
+    ) -> Any:
+        def run() -> bool:
+            return self._inner.create_exclusive(path, data, still, sync=sync)
 
-    def replace(self, path: str, data: bytes, *, gap: bool = False) -> Any:
-        return self._atomic("replace", path, data, lambda: self._inner.replace(path, data, gap=gap), gap=gap)
+        return self._atomic("create_exclusive", path, data, run)
+
+    def replace(self, path: str, data: bytes, *, gap: bool = False, sync: Sync | None = None) -> Any:
+        def run() -> None:
+            self._inner.replace(path, data, gap=gap, sync=sync)
+
+        return self._atomic("replace", path, data, run, gap=gap)
+
+    def sync(self, paths: Iterable[str], *, below: str) -> Any:
+        files = list(paths)
+        return self.call("sync", below, lambda: self._inner.sync(files, below=below))
 
     def append(self, path: str, data: bytes) -> None:
         def half() -> None:

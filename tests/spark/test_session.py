@@ -106,9 +106,11 @@ def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_zip_is_the_package(tmp_path: Path) -> None:
     package = session.package_zip()
     names = zipfile.ZipFile(package).namelist()
-    assert {"lakebed/spark/write/write_frame.py", "lakebed/datasource/source_options.py", "pyspark_lakebed/__init__.py"} <= {
-        *names
-    }
+    assert {
+        "lakebed/spark/write/write_frame.py",
+        "lakebed/datasource/source_options.py",
+        "pyspark_lakebed/__init__.py",
+    } <= {*names}
     assert not [name for name in names if "__pycache__" in name]
     code = f"import sys; sys.path.insert(0, {package!r}); import lakebed.rows.keyed.keyed_write as w; print(w.__file__)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)

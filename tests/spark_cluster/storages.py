@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow.fs as pafs
 
 from lakebed.errors import StorageError
-from lakebed.storage import LocalStorage
+from lakebed.storage import LocalStorage, Sync
 
 _PATIENCE = 600.0
 _begun: Counter[int] = Counter()
@@ -83,10 +83,12 @@ class Deadly(LocalStorage):
     name: str
     after: bool
 
-    def create_exclusive(self, path: str, data: bytes, still: Callable[[], bool] | None = None) -> bool:
+    def create_exclusive(
+        self, path: str, data: bytes, still: Callable[[], bool] | None = None, *, sync: Sync | None = None
+    ) -> bool:
         if Path(path).name != self.name:
-            return super().create_exclusive(path, data, still)
+            return super().create_exclusive(path, data, still, sync=sync)
         if self.after:
-            assert super().create_exclusive(path, data, still)
+            assert super().create_exclusive(path, data, still, sync=sync)
         os.kill(os.getpid(), signal.SIGKILL)
         raise AssertionError("still alive")

@@ -24,7 +24,7 @@ from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.store import TableStore
 from lakebed.options import normalise
-from lakebed.storage import Storage
+from lakebed.storage import Storage, Sync
 
 _DATABASE_SUFFIX: Final = ".db"
 _DATABASE_FILE: Final = ".lakebed/database.json"
@@ -38,12 +38,14 @@ class FileSystemCatalog:
         warehouse: The folder.
         storage: Where it is.
         cache: The cache of decoded manifests that its tables use.
+        durable: Whether changes survive a power cut; tables may say otherwise for themselves.
     """
 
-    def __init__(self, warehouse: str, storage: Storage, cache: ManifestCache) -> None:
+    def __init__(self, warehouse: str, storage: Storage, cache: ManifestCache, *, durable: bool = True) -> None:
         self.warehouse = warehouse
         self._storage = storage
         self._cache = cache
+        self._durable = durable
 
     # ---------------------------------------------------------------------------------------------- databases
 
@@ -63,6 +65,7 @@ class FileSystemCatalog:
         if name in self.databases():
             return False
         self._storage.make_folder(self._database_path(name))
+        self._sync(self._database_path(name))
         return True
 
     def drop_database(self, name: str, *, cascade: bool) -> None:
@@ -91,7 +94,8 @@ class FileSystemCatalog:
         """Replaces the properties of a database."""
         self.check_database(name)
         text = json.dumps(normalise(properties), indent=2, ensure_ascii=False)
-        self._storage.replace(f"{self._database_path(name)}/{_DATABASE_FILE}", text.encode())
+        sync = Sync(self.warehouse) if self._durable else None
+        self._storage.replace(f"{self._database_path(name)}/{_DATABASE_FILE}", text.encode(), sync=sync)
 
     def check_database(self, name: str) -> None:
         """Raises if there is no such database."""
@@ -117,7 +121,7 @@ class FileSystemCatalog:
     def store(self, name: TableName) -> TableStore:
         """Returns the store of a table, which need not exist."""
         paths = TablePaths(f"{self._database_path(name.database)}/{name.table}")
-        return TableStore(self._storage, paths, str(name), cache=self._cache)
+        return TableStore(self._storage, paths, str(name), cache=self._cache, durable=self._durable)
 
     def existing(self, name: TableName) -> TableStore:
         """Returns the store of a table, and raises if the table does not exist."""
@@ -156,13 +160,19 @@ class FileSystemCatalog:
         if target.schemas.ids():
             raise AlreadyExistsError(f"table {new} already exists")
         self._storage.rename_folder(source.paths.root, target.paths.root)
+        self._sync(target.paths.root, source.paths.root.rpartition("/")[0])
         return self.store(new)
+
+    def _sync(self, *paths: str) -> None:
+        if self._durable:
+            self._storage.sync(paths, below=self.warehouse)
 
     def _discard(self, path: str) -> None:
         """Renames a folder to a hidden name, then deletes it, and the remains of drops that were interrupted."""
         folder, _, name = path.rpartition("/")
         hidden = f"{folder}/{_DROPPED}{uuid.uuid4()}-{name}"
         self._storage.rename_folder(path, hidden)
+        self._sync(folder)  # before any file is deleted, so that no part of the table is there after a power cut
         self._storage.delete_tree(TablePaths(hidden).schemas)  # without a schema the hidden folder is not a table
         for info in self._storage.list(folder, hidden=True):
             if info.name.startswith(_DROPPED):

@@ -1,4 +1,8 @@
-"""The options of a warehouse: defaults for new tables (``table-default.*``), and its cache of decoded manifests."""
+"""The options of a warehouse.
+
+These are defaults for new tables (``table-default.*``), whether commits survive a power cut, and the cache of decoded
+manifests.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Final
 from lakebed.errors import OptionError
 from lakebed.metadata.manifest_cache import CACHE_BYTES, DISK_BYTES, DiskCache, ManifestCache
 from lakebed.metadata.manifests import SHARED_CACHE
-from lakebed.options import parse_duration, parse_size
+from lakebed.options import TableOptions, parse_duration, parse_size
 
 _TABLE_DEFAULT: Final = "table-default."
 _CACHE_SIZE: Final = "manifest.cache.max-size"
@@ -18,15 +22,16 @@ _CACHE_OPTIONS: Final = (
     "manifest.cache.directory",
     "manifest.cache.directory-size",
 )
+_OPTIONS: Final = (TableOptions.commit_durable.name, *_CACHE_OPTIONS)
 
 
 def check_warehouse_options(options: Mapping[str, str]) -> None:
     """Raises for an option that a warehouse does not have."""
     for option in options:
-        if not option.startswith(_TABLE_DEFAULT) and option not in _CACHE_OPTIONS:
+        if not option.startswith(_TABLE_DEFAULT) and option not in _OPTIONS:
             raise OptionError(
                 f"unknown option {option!r} of a warehouse; options of tables go to create_table, or for all new "
-                f"tables as {_TABLE_DEFAULT + option!r}. A warehouse has {', '.join(_CACHE_OPTIONS)}"
+                f"tables as {_TABLE_DEFAULT + option!r}. A warehouse has {', '.join(_OPTIONS)}"
             )
 
 
@@ -37,6 +42,15 @@ def table_defaults(options: Mapping[str, str]) -> dict[str, str]:
     {'bucket': '2'}
     """
     return {key.removeprefix(_TABLE_DEFAULT): value for key, value in options.items() if key.startswith(_TABLE_DEFAULT)}
+
+
+def is_durable(options: Mapping[str, str]) -> bool:
+    """Returns whether commits to tables that do not say it themselves survive a power cut.
+
+    >>> is_durable({}), is_durable({"commit.durable": "false"})
+    (True, False)
+    """
+    return TableOptions(options).is_durable(otherwise=True)
 
 
 def manifest_cache(options: Mapping[str, str]) -> ManifestCache:

@@ -216,6 +216,6 @@ def _save(store: TableStore, log: BranchLog) -> None:
         "builds": [lineage.to_dict() for lineage in log.builds.values()],
     }
     try:
-        store.storage.replace(sidecar_path(store), json.dumps(raw).encode())
+        store.storage.replace(sidecar_path(store), json.dumps(raw).encode(), sync=store.syncing())
     except LakebedError:
         return  # the file is a cache, and the warehouse may be read-only

@@ -24,6 +24,7 @@ from lakebed.cli.commands import (
     files,
     history,
     orphans,
+    repair,
     rollback,
     rows,
     serve,
@@ -63,6 +64,7 @@ app.add_typer(branches.app, name="branches", rich_help_panel=VERSIONS)
 app.add_typer(tags.app, name="tags", rich_help_panel=VERSIONS)
 app.add_typer(consumers.app, name="consumers", rich_help_panel=VERSIONS)
 app.command(rich_help_panel=MAINTAIN)(verify.verify)
+app.command(rich_help_panel=MAINTAIN)(repair.repair)
 app.command(rich_help_panel=MAINTAIN)(compact.compact)
 app.add_typer(chain.app, name="chain", rich_help_panel=MAINTAIN)
 app.command(rich_help_panel=MAINTAIN)(expire.expire)

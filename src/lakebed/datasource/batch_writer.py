@@ -44,6 +44,7 @@ from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.format.types.spark_types import fields_from_spark
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, append, commit, find_committed
+from lakebed.metadata.commit.durable import sync_written
 from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
@@ -142,9 +143,12 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
             if isinstance(writer, KeyedWriter):
                 writer.write(rows, row_kind=self._mode.row_kind)
                 written = writer.finish()
+                sync_written(self._store, self._store.schema(), (written.data, written.changelog))
                 return FilesWritten(_to_bytes(written.data), _to_bytes(written.changelog))
             writer.write(rows)
-            return FilesWritten(_to_bytes(writer.finish()), _to_bytes(NO_ENTRIES))
+            data = writer.finish()
+            sync_written(self._store, self._store.schema(), [data])
+            return FilesWritten(_to_bytes(data), _to_bytes(NO_ENTRIES))
 
     def _writer(self) -> KeyedWriter | AppendWriter:
         schema = self._store.schema()

@@ -20,6 +20,7 @@ LIVE_FILES: Final = "lakebed.live-files"
 LIVE_BYTES: Final = "lakebed.live-bytes"
 COMMIT_MILLIS: Final = "lakebed.commit-millis"
 MANIFESTS_MERGED_AT: Final = "lakebed.manifests-merged-at"
+DURABLE: Final = "lakebed.durable"
 
 COMPACTION: Final = "lakebed.compaction"
 STARTED_MILLIS: Final = "lakebed.started-millis"
@@ -44,6 +45,7 @@ FACTS: Final[Mapping[str, str]] = {
     LIVE_BYTES: "size of the data files of the table after the commit; absent after a commit of another writer",
     COMMIT_MILLIS: "how long the commit took, without writing the data files",
     MANIFESTS_MERGED_AT: "id of the last snapshot whose commit merged manifests",
+    DURABLE: "flag: the files that the commit added were on disk before it was acknowledged",
     COMPACTION: "of a COMPACT commit: FULL, MINOR or MANIFESTS",
     STARTED_MILLIS: "of a COMPACT commit: when the compaction began, in epoch milliseconds",
     ROWS_ADDED: "of a COMPACT commit: number of rows in the added files",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from lakebed.errors import CorruptError, UnsupportedError
+from lakebed.errors import ROLL_BACK, CorruptError, UnsupportedError
 from lakebed.format.file_names import check_file_name
 from lakebed.format.human_text import count_text
 from lakebed.format.printed import Printed
@@ -153,14 +153,14 @@ def snapshot_from_json(text: str | bytes, *, where: str) -> Snapshot:
     return snapshot_from_dict(load_json_object(text, where=where), where=where)
 
 
-def load_json_object(text: str | bytes, *, where: str) -> dict[str, Any]:
-    """Returns a JSON object, or an error that names the file."""
+def load_json_object(text: str | bytes, *, where: str, advice: str = ROLL_BACK) -> dict[str, Any]:
+    """Returns a JSON object, or an error that names the file and gives the advice."""
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CorruptError(f"{where} is not valid JSON ({error}); restore the file or roll back") from None
+        raise CorruptError(f"{where} is not valid JSON ({error}); {advice}") from None
     if not isinstance(raw, dict):
-        raise CorruptError(f"{where} does not hold a JSON object; restore the file or roll back")
+        raise CorruptError(f"{where} does not hold a JSON object; {advice}")
     return raw
 
 
@@ -174,7 +174,7 @@ def snapshot_from_dict(raw: Mapping[str, Any], *, where: str) -> Snapshot:
         )
     missing = sorted(key for key in _REQUIRED if raw.get(key) is None)
     if missing:
-        raise CorruptError(f"{where} lacks {', '.join(missing)}; restore the file or roll back")
+        raise CorruptError(f"{where} lacks {', '.join(missing)}; {ROLL_BACK}")
     values: dict[str, Any] = {name: raw[key] for key, name in _KEYS if raw.get(key) is not None}
     values["version"] = version
     for key, name in _KEYS:
@@ -200,7 +200,7 @@ def _check_type(key: str, value: object, where: str) -> None:
     else:
         wanted, fits = "a string", isinstance(value, str)
     if not fits:
-        raise CorruptError(f"{where}: {key} must be {wanted}, not {value!r}; restore the file or roll back")
+        raise CorruptError(f"{where}: {key} must be {wanted}, not {value!r}; {ROLL_BACK}")
 
 
 def snapshot_to_dict(snapshot: Snapshot) -> dict[str, Any]:

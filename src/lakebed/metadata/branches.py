@@ -58,7 +58,7 @@ def create_branch(
     branch = TablePaths(store.paths.root, name)
     draft = _hidden(branch)
     try:
-        _write_draft(store, branch, draft, start)
+        store.sync(_write_draft(store, branch, draft, start))
         _move(store, draft, branch.branch_root, name)
     except AlreadyExistsError:
         _discard(store, draft)
@@ -86,11 +86,13 @@ def _start(store: TableStore, tag: str | None, snapshot_id: int | None) -> _Star
     return _Start() if snapshot_id is None else _Start(store.snapshots.get(snapshot_id))
 
 
-def _write_draft(store: TableStore, branch: TablePaths, draft: str, start: _Start) -> None:
-    """Writes the files of a new branch to a hidden folder."""
+def _write_draft(store: TableStore, branch: TablePaths, draft: str, start: _Start) -> list[str]:
+    """Writes the files of a new branch to a hidden folder, and returns their paths."""
+    written = []
 
     def put(path: str, data: bytes) -> None:
-        store.storage.write(draft + path.removeprefix(branch.branch_root), data)
+        written.append(draft + path.removeprefix(branch.branch_root))
+        store.storage.write(written[-1], data)
 
     last = None if start.snapshot is None else start.snapshot.schema_id
     for schema_id in store.schemas.ids():
@@ -100,6 +102,7 @@ def _write_draft(store: TableStore, branch: TablePaths, draft: str, start: _Star
         put(branch.snapshot(start.snapshot.id), _snapshot_bytes(store, start.snapshot))
     if start.tag is not None:
         put(branch.tag(start.tag), store.storage.read(store.paths.tag(start.tag)))
+    return written
 
 
 def _snapshot_bytes(store: TableStore, snapshot: Snapshot) -> bytes:
@@ -219,6 +222,7 @@ def _move(store: TableStore, source: str, target: str, name: str) -> None:
             raise
         if store.storage.exists(source):
             raise _already_there(store, name) from None
+    store.sync([store.paths.branches])
 
 
 def _discard(store: TableStore, folder: str) -> None:

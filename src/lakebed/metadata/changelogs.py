@@ -34,7 +34,8 @@ def find_changelog(store: TableStore, number: int) -> Snapshot | None:
 def keep_changelogs(store: TableStore, snapshots: Sequence[Snapshot]) -> None:
     """Writes the changelogs of snapshots that are about to expire, oldest first."""
     for snapshot in snapshots:
-        store.storage.replace(store.paths.changelog(snapshot.id), snapshot_to_json(snapshot).encode())
+        text = snapshot_to_json(snapshot).encode()
+        store.storage.replace(store.paths.changelog(snapshot.id), text, sync=store.syncing())
     if snapshots:
         _write_hint(store, "LATEST", snapshots[-1].id)
         if not _has_hint(store, "EARLIEST"):

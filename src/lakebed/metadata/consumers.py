@@ -62,7 +62,7 @@ def _read_progress(store: TableStore, name: str) -> Progress | None:
         text = store.storage.read(path)
     except NotFoundError:
         return None
-    noted = load_json_object(text, where=path)
+    noted = load_json_object(text, where=path, advice="reset or delete the consumer")
     found = noted.get("nextSnapshot")
     if type(found) is not int:
         raise CorruptError(f"{path}: nextSnapshot must be a snapshot id, not {found!r}; reset or delete the consumer")
@@ -92,7 +92,7 @@ def note_progress(store: TableStore, name: str, progress: Progress) -> None:
     if progress.in_state:
         noted[_IN_STATE] = True
     text = json.dumps(noted, indent=2, separators=(",", " : "))
-    store.storage.replace(store.paths.consumer(name), text.encode())
+    store.storage.replace(store.paths.consumer(name), text.encode(), sync=store.syncing())
 
 
 def drop_consumer(store: TableStore, name: str) -> None:
@@ -101,6 +101,7 @@ def drop_consumer(store: TableStore, name: str) -> None:
     if name not in known:
         raise NotFoundError(unknown_name("consumer", name, sorted(known), where=f"table {store.name}"))
     store.storage.delete(store.paths.consumer(name))
+    store.sync([store.paths.consumers])
 
 
 def expire_consumers(store: TableStore, *, dry_run: bool = False, now_millis: int | None = None) -> list[str]:
@@ -112,6 +113,8 @@ def expire_consumers(store: TableStore, *, dry_run: bool = False, now_millis: in
     names = sorted(name for name, noted in _modified_millis(store).items() if noted < now - longest * 1000)
     for name in names if not dry_run else ():
         store.storage.delete(store.paths.consumer(name))
+    if names and not dry_run:
+        store.sync([store.paths.consumers])
     return names
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CorruptError, NotFoundError, StorageError
+from lakebed.errors import ROLL_BACK, CorruptError, NotFoundError, StorageError
 from lakebed.format.binary_row import decode_rows
 from lakebed.format.manifest.avro import COLUMNAR_FROM_BYTES
 from lakebed.format.manifest.index_manifest import IndexEntry, decode_index_manifest, encode_index_manifest
@@ -63,7 +63,28 @@ class Manifests:
 
     def base_and_delta(self, snapshot: Snapshot) -> list[ManifestMeta]:
         """Returns every manifest of a snapshot, in the order in which their entries apply."""
-        return self.read_list(snapshot.base_manifest_list) + self.read_list(snapshot.delta_manifest_list)
+        return [
+            *self._read_whole_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size),
+            *self._read_whole_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
+        ]
+
+    def _read_whole_list(self, name: str, size: int | None) -> list[ManifestMeta]:
+        """Returns a list after a check of its size: a truncated list may be valid and name too few manifests."""
+        data, path = self.list_bytes(name), self.paths.manifest(name)
+        if size is not None and len(data) != size:
+            raise CorruptError(f"{path} has {len(data)} bytes, but its snapshot says {size}; {ROLL_BACK}")
+        return decode_manifest_list(data, where=path)
+
+    def check_whole(self, snapshot: Snapshot, metas: Sequence[ManifestMeta]) -> None:
+        """Raises if a manifest of a snapshot is missing or truncated. Manifests in the cache are not checked."""
+        for meta in metas:
+            path = self.paths.manifest(meta.file_name)
+            if not self.cache.holds(path) and (size := self._size(path, "manifest")) != meta.file_size:
+                raise CorruptError(f"{path} has {size} bytes, but its list says {meta.file_size}; {ROLL_BACK}")
+        if snapshot.index_manifest is not None:
+            path = self.paths.manifest(snapshot.index_manifest)
+            if not self._size(path, "index manifest"):
+                raise CorruptError(f"{path} is empty; {ROLL_BACK}")
 
     def read_entries(self, metas: Sequence[ManifestMeta]) -> pa.Table:
         """Returns the entries of these manifests, in order; no DELETE has cancelled its ADD yet."""
@@ -95,7 +116,7 @@ class Manifests:
         if len(table) != meta.num_added_files + meta.num_deleted_files:
             raise CorruptError(
                 f"{path} has {len(table)} entries, but its list says "
-                f"{meta.num_added_files + meta.num_deleted_files}; restore it or roll back"
+                f"{meta.num_added_files + meta.num_deleted_files}; {ROLL_BACK}"
             )
         return table
 
@@ -103,9 +124,20 @@ class Manifests:
         try:
             return self.storage.read(path)
         except NotFoundError:
-            raise NotFoundError(
-                f"{what} {path} does not exist; the snapshot that needs it may have expired. Read a newer snapshot"
-            ) from None
+            raise _gone(path, what) from None
+
+    def _size(self, path: str, what: str) -> int:
+        try:
+            return self.storage.size(path)
+        except NotFoundError:
+            raise _gone(path, what) from None
+
+
+def _gone(path: str, what: str) -> NotFoundError:
+    return NotFoundError(
+        f"{what} {path} does not exist; the snapshot that needs it may have expired: read a newer snapshot. If it is "
+        "the latest one, table.repair() or 'lakebed repair' rolls back to the newest whole snapshot"
+    )
 
 
 @dataclass

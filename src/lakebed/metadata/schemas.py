@@ -13,7 +13,8 @@ from typing import Final
 from lakebed.errors import CommitConflictError, LakebedError, NotFoundError, StorageError
 from lakebed.format.paths import SCHEMA_PREFIX, TablePaths, id_of
 from lakebed.format.schema.table_schema import TableSchema
-from lakebed.storage import Storage
+from lakebed.options import TableOptions
+from lakebed.storage import Storage, Sync
 
 _FIRST_ID: Final = 0
 
@@ -29,9 +30,10 @@ class _Known:
 class Schemas:
     """Looks up and adds the schemas of one branch. Schemas are cached until the latest file changes."""
 
-    def __init__(self, storage: Storage, paths: TablePaths) -> None:
+    def __init__(self, storage: Storage, paths: TablePaths, *, durable: bool = True) -> None:
         self._storage = storage
         self._paths = paths
+        self._durable = durable
         self._known: dict[int, _Known] = {}
         self._first: bytes | None = None
 
@@ -96,13 +98,20 @@ class Schemas:
         def still() -> bool:
             return after is None or (after.id in self._known and self._is_there(after.id))
 
-        path, text = self._paths.schema(schema.id), schema.to_json().encode()
+        path, text, sync = self._paths.schema(schema.id), schema.to_json().encode(), self._syncing(schema)
         try:
-            return self._storage.create_exclusive(path, text, still)
+            return self._storage.create_exclusive(path, text, still, sync=sync)
         except StorageError:
             if not self._holds(path, text):
                 raise
+            if sync is not None:
+                self._storage.sync([path], below=sync.below)
             return True  # the file was created, only the acknowledgement was lost
+
+    def _syncing(self, schema: TableSchema) -> Sync | None:
+        """Returns what makes a schema durable, and the folder of a new table with it."""
+        is_durable = TableOptions(schema.options).is_durable(otherwise=self._durable)
+        return Sync(self._paths.root.rpartition("/")[0]) if is_durable else None
 
     def _holds(self, path: str, text: bytes) -> bool:
         try:

@@ -14,7 +14,7 @@ from typing import Final
 from lakebed.errors import CorruptError, NotFoundError, StorageError
 from lakebed.format.paths import SNAPSHOT_PREFIX, TAG_PREFIX, TablePaths, id_of
 from lakebed.format.snapshot import Snapshot, snapshot_from_json, snapshot_to_json
-from lakebed.storage import Storage
+from lakebed.storage import Storage, Sync
 
 _FIRST_WINDOW: Final = 8
 _LARGEST_WINDOW: Final = 512
@@ -153,14 +153,14 @@ class Snapshots:
                 found = list(pool.map(self.find, ids))
         return [snapshot for snapshot in found if snapshot is not None]
 
-    def create(self, snapshot: Snapshot, still: Callable[[], bool] | None = None) -> bool:
+    def create(self, snapshot: Snapshot, still: Callable[[], bool] | None = None, *, sync: Sync | None = None) -> bool:
         """Makes a snapshot visible and updates the hint; returns ``False`` if another commit has its id.
 
         ``still`` is called immediately before: it returns whether the table is unchanged since the snapshot was
-        planned.
+        planned. With ``sync`` the snapshot survives a power cut; the hint need not.
         """
         text = snapshot_to_json(snapshot).encode()
-        if not self._storage.create_exclusive(self._paths.snapshot(snapshot.id), text, still):
+        if not self._storage.create_exclusive(self._paths.snapshot(snapshot.id), text, still, sync=sync):
             return False
         with contextlib.suppress(Exception):  # the commit is done, and the hint may be wrong
             self._storage.replace(self._paths.latest_hint, str(snapshot.id).encode(), gap=True)

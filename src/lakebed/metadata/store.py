@@ -1,14 +1,16 @@
 """One branch of one table on one storage: the handle that all operations work with.
 
-``overlay`` are options of this handle only; they override those that the table stores.
+``overlay`` are options of this handle only; they override those that the table stores. ``durable`` says whether commits
+survive a power cut in a table that does not say it with its option.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
-from lakebed.errors import NotFoundError
+from lakebed.errors import LakebedError, NotFoundError
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, TablePaths
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
@@ -16,7 +18,8 @@ from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.metadata.manifests import SHARED_CACHE, Manifests
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.snapshots import Snapshots
-from lakebed.storage import Storage
+from lakebed.options import TableOptions
+from lakebed.storage import Storage, Sync
 
 
 @dataclass(frozen=True)
@@ -28,18 +31,19 @@ class TableStore:
     name: str
     overlay: Mapping[str, str] = field(default_factory=dict)
     cache: ManifestCache = field(default=SHARED_CACHE, compare=False, repr=False)
+    durable: bool = True
     schemas: Schemas = field(init=False)
     snapshots: Snapshots = field(init=False)
     manifests: Manifests = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "schemas", Schemas(self.storage, self.paths))
+        object.__setattr__(self, "schemas", Schemas(self.storage, self.paths, durable=self.durable))
         object.__setattr__(self, "snapshots", Snapshots(self.storage, self.paths))
         object.__setattr__(self, "manifests", Manifests(self.storage, self.paths, self.cache))
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles the store without its caches."""
-        return TableStore, (self.storage, self.paths, self.name, dict(self.overlay))
+        return partial(TableStore, durable=self.durable), (self.storage, self.paths, self.name, dict(self.overlay))
 
     def schema(self) -> TableSchema:
         """Returns the latest schema."""
@@ -58,6 +62,25 @@ class TableStore:
     def with_options(self, options: Mapping[str, str]) -> TableStore:
         """Returns the same branch with additional options of this handle only."""
         return replace(self, overlay={**self.overlay, **options})
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether commits survive a power cut: what ``commit.durable`` of the table says, else of the warehouse."""
+        try:
+            latest = self.schemas.latest()
+        except LakebedError:  # a damaged schema; the operation itself says so
+            latest = None
+        options = TableOptions(self.overlay if latest is None else self._overlaid(latest).options)
+        return options.is_durable(otherwise=self.durable)
+
+    def syncing(self, *files: str) -> Sync | None:
+        """Returns what makes a new file and the files that it refers to durable; ``None`` if commits are not."""
+        return Sync(self.paths.root, files) if self.is_durable else None
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Makes files, or the deletion of files from a folder, durable; does nothing if commits are not."""
+        if self.is_durable:
+            self.storage.sync(paths, below=self.paths.root)
 
     def branch_names(self) -> list[str]:
         """Returns the branches besides main, by name."""

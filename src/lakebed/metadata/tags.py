@@ -156,7 +156,7 @@ def replace_tag(
     before = _existing(store, name)
     source = _source(store, snapshot)
     tag = _tag(name, source.snapshot, _length(time_retained), now)
-    store.storage.replace(store.paths.tag(name), tag_to_json(tag).encode())
+    store.storage.replace(store.paths.tag(name), tag_to_json(tag).encode(), sync=store.syncing())
     _keep_if_held(store, source, tag, before=before)
     return tag
 
@@ -168,12 +168,14 @@ def rename_tag(store: TableStore, old: str, new: str) -> None:
         raise OptionError(f"tag {old!r} of table {store.name} cannot be renamed to itself; give another name")
     text = _existing(store, old)
     # An interrupted rename leaves the same content under the new name.
-    if not store.storage.create_exclusive(store.paths.tag(new), text) and _read(store, new) != text:
+    made = store.storage.create_exclusive(store.paths.tag(new), text, sync=store.syncing())
+    if not made and _read(store, new) != text:
         raise AlreadyExistsError(f"tag {new!r} of table {store.name} already exists; delete it first")
     if _read(store, old) != text:  # the tag was deleted meanwhile, and perhaps its files too
         store.storage.delete(store.paths.tag(new))
         raise _no_tag(store, old)
     store.storage.delete(store.paths.tag(old))
+    store.sync([store.paths.tags])
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +217,11 @@ def _create(store: TableStore, tag: Tag) -> bool:
     """Writes a tag file; returns ``False`` if the name is taken. After an unclear failure the content decides."""
     text = tag_to_json(tag).encode()
     try:
-        return store.storage.create_exclusive(store.paths.tag(tag.name), text)
+        return store.storage.create_exclusive(store.paths.tag(tag.name), text, sync=store.syncing())
     except LakebedError:
         with contextlib.suppress(LakebedError):
             if _read(store, tag.name) == text:
+                store.sync([store.paths.tag(tag.name)])
                 return True
         raise
 
@@ -243,7 +246,7 @@ def _take_back(store: TableStore, tag: Tag, before: bytes | None) -> None:
     if before is None:
         store.storage.delete(path)
     else:
-        store.storage.replace(path, before)
+        store.storage.replace(path, before, sync=store.syncing())
 
 
 def _length(given: str | dt.timedelta | None) -> dt.timedelta | None:
@@ -314,6 +317,8 @@ def _delete(store: TableStore, texts: dict[str, bytes], *, dry_run: bool) -> Rem
         check_own_folders(store)
         for file in files:
             store.storage.delete(file.path)
+        if files:
+            store.sync([store.paths.tags])  # else a tag could be there again after a power cut, without its files
     try:
         unneeded = only_needed_by(store, snapshots, without_tags=set(texts) if dry_run else ())
     except (CorruptError, NotFoundError):  # what is needed is unknown, so nothing is deleted

@@ -265,8 +265,10 @@ class _Work:
         with contextlib.suppress(LakebedError):
             store.storage.delete(store.paths.latest_hint)  # without the hint, readers list the snapshots
         withdrawn = self._withdraw()
+        self._sync()  # after a power cut no snapshot of main may be there with a schema of the branch
         for schema_id in sorted({*plan.schemas, *plan.changed_schemas}):
-            store.storage.replace(store.paths.schema(schema_id), self.files.schemas[schema_id])
+            text = self.files.schemas[schema_id]
+            store.storage.replace(store.paths.schema(schema_id), text, sync=store.syncing())
         for number in sorted({*plan.snapshots, *(withdrawn & plan.theirs.keys())} - self.copied):
             self._put_snapshot(number)
         self._remove_beyond()
@@ -276,14 +278,20 @@ class _Work:
         for name in plan.own_tags:
             store.storage.delete(store.paths.tag(name))
         for name in plan.tags:
-            store.storage.replace(store.paths.tag(name), self.files.tags[name])
+            store.storage.replace(store.paths.tag(name), self.files.tags[name], sync=store.syncing())
+        self._sync()  # before the schemas that only the deleted snapshots and tags need
         for schema_id in plan.own_schemas:
             store.storage.delete(store.paths.schema(schema_id))
         self._remove_strays()
         is_same_branch = self._take_back_expired()
+        self._sync()
         self._write_hints()
         if not is_same_branch:
             raise self._other_branch()
+
+    def _sync(self) -> None:
+        paths = self.store.paths
+        self.store.sync([paths.snapshots, paths.changelogs, paths.tags, paths.schemas])
 
     def _withdraw(self) -> set[int]:
         """Delete what would be read with the wrong schema once the schemas of the branch are copied."""
@@ -311,9 +319,9 @@ class _Work:
     def _put_snapshot(self, number: int) -> None:
         path, text = self.store.paths.snapshot(number), self.files.snapshots[number]
         self.copied.add(number)
-        if not self.store.storage.create_exclusive(path, text):
+        if not self.store.storage.create_exclusive(path, text, sync=self.store.syncing()):
             self.also_removed.add(number)
-            self.store.storage.replace(path, text)
+            self.store.storage.replace(path, text, sync=self.store.syncing())
 
     def _remove_beyond(self) -> None:
         while beyond := [number for number in self.store.snapshots.ids() if number > self.plan.last]:

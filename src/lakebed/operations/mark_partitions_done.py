@@ -37,7 +37,7 @@ def mark_partitions_done(store: TableStore, partitions: Sequence[Mapping[str, An
     paths = [_success_path(store, schema, options, partition) for partition in partitions]
     for path in paths:
         times = {_CREATED: _created(store, path, now), _MODIFIED: now}
-        store.storage.replace(path, json.dumps(times, indent=2).encode())
+        store.storage.replace(path, json.dumps(times, indent=2).encode(), sync=store.syncing())
     return paths
 
 

@@ -87,6 +87,7 @@ def rollback_to(
     tags = _tags_after(store, plan.target)
     for name in tags:
         store.storage.delete(store.paths.tag(name))
+    store.sync([store.paths.snapshots, store.paths.changelogs, store.paths.tags])
     _set_hint(store, store.paths.latest_hint, plan.target.id)
     return replace(
         plan,
@@ -148,15 +149,15 @@ def _recreate(store: TableStore, target: Snapshot, tag: str | None) -> None:
         raise _gone(store, target)
     path, text = store.paths.snapshot(target.id), snapshot_to_json(target).encode()
     before: bytes | None = None
-    if not store.storage.create_exclusive(path, text):
+    if not store.storage.create_exclusive(path, text, sync=store.syncing()):
         # A later commit uses the id; it is deleted like the newer ones.
         before = store.storage.read(path)
-        store.storage.replace(path, text)
+        store.storage.replace(path, text, sync=store.syncing())
     if store.snapshots.find_tag(tag) != target:
         if before is None:
             store.storage.delete(path)
         else:
-            store.storage.replace(path, before)
+            store.storage.replace(path, before, sync=store.syncing())
         raise _gone(store, target)
     _set_hint(store, store.paths.earliest_hint, min(store.snapshots.ids()))
 

@@ -224,6 +224,7 @@ _COMMIT: Final = (
     Option("commit.timeout", HONOURED, TIME, None, "Time after which a commit that loses every race is not retried any more.", unset="no limit"),
     Option("commit.min-retry-wait", HONOURED, TIME, "10 ms", "Upper bound of the random wait before the first retry. It doubles with every retry."),
     Option("commit.max-retry-wait", HONOURED, TIME, "10 s", "Maximum of the upper bound of that wait."),
+    Option("commit.durable", HONOURED, BOOL, None, "Lakebed only: whether the files of a commit are flushed to disk before it is acknowledged, so that it survives a power cut. A warehouse has the same option, for tables that do not set it; the option of the table wins.", unset="as the warehouse says; true if it does not say it"),
     Option("commit.user-prefix", HONOURED, TEXT, None, "Prefix of the commit user's name."),
     Option("snapshot.ignore-empty-commit", KEPT, BOOL, None, "Whether a commit without changes creates no snapshot. Lakebed never creates one for a write without changes."),
     Option("dynamic-partition-overwrite", HONOURED, BOOL, "true", "Whether an overwrite replaces only the partitions of the new rows."),

@@ -83,6 +83,7 @@ class TableOptions:
     commit_min_retry_wait = required("commit.min-retry-wait", float)
     commit_max_retry_wait = required("commit.max-retry-wait", float)
     commit_user_prefix = optional("commit.user-prefix", str)
+    commit_durable = optional("commit.durable", bool)
     dynamic_partition_overwrite = required("dynamic-partition-overwrite", bool)
     write_only = required("write-only", bool)
     write_merge_schema = required("write.merge-schema", bool)
@@ -190,6 +191,15 @@ class TableOptions:
     chain_streaming_merge_snapshot = required("chain-table.streaming.merge-snapshot", bool)
     scan_fallback_snapshot_branch = optional("scan.fallback-snapshot-branch", str)
     scan_fallback_delta_branch = optional("scan.fallback-delta-branch", str)
+
+    def is_durable(self, *, otherwise: bool) -> bool:
+        """Returns whether commits survive a power cut; ``otherwise`` holds where the option is not set.
+
+        >>> TableOptions({}).is_durable(otherwise=True), TableOptions({"commit.durable": "no"}).is_durable(otherwise=True)
+        (True, False)
+        """
+        chosen = self.commit_durable
+        return otherwise if chosen is None else chosen
 
     def get(self, name: str) -> Value | None:
         """Returns the parsed value of a known option, its default if it is not set, or None if it has no default."""

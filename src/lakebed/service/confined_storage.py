@@ -19,7 +19,7 @@ import pyarrow.fs as pafs
 
 from lakebed.errors import NotFoundError, StorageError
 from lakebed.format.paths import HISTORY_PREFIX, SIDECAR_FOLDER
-from lakebed.storage import FileInfo, LocalStorage
+from lakebed.storage import FileInfo, LocalStorage, Sync
 
 _LONGEST_NAME: Final = 255
 _LONGEST_PATH: Final = 4095
@@ -112,13 +112,15 @@ class ConfinedStorage(LocalStorage):
         self.check_writable(path)
         super().write(path, data)
 
-    def create_exclusive(self, path: str, data: bytes, still: Callable[[], bool] | None = None) -> bool:
+    def create_exclusive(
+        self, path: str, data: bytes, still: Callable[[], bool] | None = None, *, sync: Sync | None = None
+    ) -> bool:
         self.check_writable(path)
-        return super().create_exclusive(path, data, still)
+        return super().create_exclusive(path, data, still, sync=sync)
 
-    def replace(self, path: str, data: bytes, *, gap: bool = False) -> None:
+    def replace(self, path: str, data: bytes, *, gap: bool = False, sync: Sync | None = None) -> None:
         self.check_writable(path)
-        super().replace(path, data, gap=gap)
+        super().replace(path, data, gap=gap, sync=sync)
 
     def append(self, path: str, data: bytes) -> None:
         self.check_writable(path)

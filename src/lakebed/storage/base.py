@@ -8,13 +8,16 @@ Paths are strings with ``/`` between names. There are four ways to write a file,
 * ``replace`` creates or replaces a file (hints). Readers see the old or the new content.
 * ``append`` adds to the end of a file (sidecars). Readers may see a part of the new content.
 
+A file that was written survives the death of the process. It survives a power cut only after ``sync``, or if it was
+created with a :class:`Sync`.
+
 A missing file raises :class:`lakebed.errors.NotFoundError`. Any other failure raises
 :class:`lakebed.errors.StorageError` with the path and the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,6 +33,19 @@ class FileInfo:
     size: int
     modified_millis: int
     is_link: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """Asks for a file that survives a power cut.
+
+    Attributes:
+        below: The folder whose own name is known to survive. All folders between it and the file are flushed.
+        files: Files that the new file refers to. They are flushed before it gets its name.
+    """
+
+    below: str
+    files: tuple[str, ...] = ()
 
 
 class Storage(Protocol):
@@ -62,18 +78,30 @@ class Storage(Protocol):
     def write(self, path: str, data: bytes) -> None:
         """Creates a file that does not exist yet, and its folders."""
 
-    def create_exclusive(self, path: str, data: bytes, still: Callable[[], bool] | None = None) -> bool:
+    def create_exclusive(
+        self, path: str, data: bytes, still: Callable[[], bool] | None = None, *, sync: Sync | None = None
+    ) -> bool:
         """Creates a file if the name is free; returns ``False`` if it already exists. Atomic between processes.
 
         ``still`` is called after the content was written to a temporary file and right before the file gets its name.
         If it returns ``False``, the file is not created. If another process renames the folder after that call, the
         create fails too. So a commit to a dropped table never appears in a new table of the same name.
+
+        With ``sync`` the file survives a power cut once the call has returned. Its content and the files of ``sync``
+        are flushed before ``still`` is called, so after a power cut the file is whole or not there.
         """
 
-    def replace(self, path: str, data: bytes, *, gap: bool = False) -> None:
+    def replace(self, path: str, data: bytes, *, gap: bool = False, sync: Sync | None = None) -> None:
         """Creates or replaces a file atomically.
 
-        With ``gap`` the file may be missing for a moment, if that is cheaper.
+        With ``gap`` the file may be missing for a moment, if that is cheaper. With ``sync`` the new content survives
+        a power cut once the call has returned.
+        """
+
+    def sync(self, paths: Iterable[str], *, below: str) -> None:
+        """Makes files and folders survive a power cut, with their names in all folders up to ``below``.
+
+        A path that does not exist is skipped. Flush the folder of a deleted file to make the deletion survive.
         """
 
     def append(self, path: str, data: bytes) -> None:

@@ -2,7 +2,8 @@
 
 ``create_exclusive`` writes a hidden temporary file and then calls ``link``. The kernel lets exactly one process
 succeed, and readers only see complete files. A file system without hard links is refused, because renaming after a
-check would lose commits.
+check would lose commits. With a :class:`~lakebed.storage.base.Sync` the temporary file is flushed before ``link`` and
+the folder after it (:mod:`lakebed.storage.flush`).
 """
 
 from __future__ import annotations
@@ -13,14 +14,15 @@ import os
 import shutil
 import stat
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow.fs as pafs
 
 from lakebed.errors import AlreadyExistsError, NotFoundError, StorageError
-from lakebed.storage.base import FileInfo
+from lakebed.storage.base import FileInfo, Sync
+from lakebed.storage.flush import flush, flush_one
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _HINTS = {
@@ -109,13 +111,17 @@ class LocalStorage:
         with explained("write", path):
             _write_new(path, data)
 
-    def create_exclusive(self, path: str, data: bytes, still: Callable[[], bool] | None = None) -> bool:
+    def create_exclusive(
+        self, path: str, data: bytes, still: Callable[[], bool] | None = None, *, sync: Sync | None = None
+    ) -> bool:
         if os.path.lexists(path):  # saves a temporary file; the link below decides
             return False
         temporary = _temporary_of(path)
         with explained("create", path):
             _write_new(temporary, data)
             try:
+                if sync is not None:
+                    flush((*sync.files, temporary), sync.below)
                 if still is not None and not still():
                     return False
                 os.link(temporary, path)
@@ -135,13 +141,17 @@ class LocalStorage:
             finally:
                 with contextlib.suppress(OSError):
                     os.unlink(temporary)  # noqa: PTH108 - as above
+            if sync is not None:
+                flush_one(path.rpartition("/")[0])
         return True
 
-    def replace(self, path: str, data: bytes, *, gap: bool = False) -> None:
+    def replace(self, path: str, data: bytes, *, gap: bool = False, sync: Sync | None = None) -> None:
         temporary = _temporary_of(path)
         with explained("write", path):
             try:
                 _write_new(temporary, data)
+                if sync is not None:
+                    flush((*sync.files, temporary), sync.below)
                 if gap:
                     # ext4 flushes a file that is renamed over another one, which may take milliseconds
                     with contextlib.suppress(FileNotFoundError):
@@ -151,6 +161,12 @@ class LocalStorage:
                 with contextlib.suppress(OSError):
                     Path(temporary).unlink()
                 raise
+            if sync is not None:
+                flush_one(path.rpartition("/")[0])
+
+    def sync(self, paths: Iterable[str], *, below: str) -> None:
+        with explained("flush files of", below):
+            flush(paths, below)
 
     def append(self, path: str, data: bytes) -> None:
         with explained("write", path):

@@ -6,13 +6,14 @@ topic: reading, writing, history, versions (branches, tags, rollback), maintenan
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from lakebed.errors import SchemaError
+from lakebed.errors import CorruptError, SchemaError
 from lakebed.format.schema.evolution import AddColumn, SetOption, UpdateColumnType, apply_changes
 from lakebed.format.schema.evolution import Change as SchemaChange
 from lakebed.format.schema.table_schema import TableSchema
@@ -50,7 +51,8 @@ class Table(ReadMethods, WriteMethods, HistoryMethods, VersionMethods, Maintenan
     def __init__(self, store: TableStore, spark: SparkSession | None = None) -> None:
         self._store = store
         self._spark = spark
-        store.schema()  # a table that is not there fails here, not later
+        with contextlib.suppress(CorruptError):  # repair() may remove a damaged schema
+            store.schema()  # a table that is not there fails here, not later
 
     # ---------------------------------------------------------------------------------------------- what it is
 

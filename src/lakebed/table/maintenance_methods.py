@@ -31,6 +31,7 @@ from lakebed.operations.orphans import remove_orphan_files
 from lakebed.operations.read import BranchRead
 from lakebed.operations.repair.rebuild_index import IndexRebuild, rebuild_index
 from lakebed.operations.repair.remove_missing_files import remove_missing_files
+from lakebed.operations.repair.repair_torn import TableRepair, repair_torn
 from lakebed.operations.rescale import checked_buckets, rescale
 from lakebed.operations.verify.report import Report
 from lakebed.operations.verify.verify import verify
@@ -348,6 +349,29 @@ class MaintenanceMethods:
             UnsupportedError: The table has no dynamic buckets.
         """
         return rebuild_index(self._store, dry_run=stated_dry_run("rebuild_index", dry_run))
+
+    def repair(self, *, dry_run: bool = False) -> TableRepair:
+        """Rolls the branch back to its newest whole snapshot, after a power cut left the last commits torn.
+
+        A snapshot is whole if everything that it refers to exists with the recorded size. Later snapshots are deleted,
+        and the rows that they added are lost; also tags and newest schemas that cannot be read. Hints are corrected.
+        Commits of tables with ``commit.durable`` (the default) are never torn. Call it with ``dry_run=True`` first.
+
+        Args:
+            dry_run: Change nothing, and return which snapshots are whole and what would be lost.
+
+        Returns:
+            The snapshots that were checked, and what was deleted.
+
+        Raises:
+            CorruptError: No snapshot is whole. Nothing is changed.
+
+        Example:
+            >>> print(orders.repair(dry_run=True))  # doctest: +ELLIPSIS
+            shop.orders: nothing to repair
+            whole: snapshot 1, APPEND at ..., 3 rows in its files (+3)
+        """
+        return repair_torn(self._store, dry_run=dry_run)
 
     def verify(
         self,

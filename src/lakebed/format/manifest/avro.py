@@ -20,7 +20,7 @@ from typing import Any, Final
 import fastavro
 import pyarrow as pa
 
-from lakebed.errors import CorruptError, OptionError
+from lakebed.errors import ROLL_BACK, CorruptError, OptionError
 from lakebed.format.manifest import avro_columns
 
 MAGIC: Final = b"Obj\x01"
@@ -72,38 +72,32 @@ def encode_columns(
 def decode(data: bytes, *, where: str) -> pa.Table:
     """Returns all records of an Avro file as an Arrow table; nested records are struct columns."""
     if not data.startswith(MAGIC):
-        raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); restore it or roll back")
+        raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); {ROLL_BACK}")
     try:
         return _decode_rows(data) if len(data) < COLUMNAR_FROM_BYTES else _decode_columns(data)
     except Exception as error:  # both libraries raise many kinds of errors on damaged bytes
-        raise CorruptError(
-            f"{where} cannot be decoded: {type(error).__name__}: {error}; restore it or roll back"
-        ) from error
+        raise CorruptError(f"{where} cannot be decoded: {type(error).__name__}: {error}; {ROLL_BACK}") from error
 
 
 def decode_records(data: bytes, *, where: str) -> list[dict[str, Any]]:
     """Returns all records of an Avro file as dictionaries, for files with few records."""
     if not data.startswith(MAGIC):
-        raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); restore it or roll back")
+        raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); {ROLL_BACK}")
     try:
         return list(fastavro.reader(io.BytesIO(data)))
     except Exception as error:
-        raise CorruptError(
-            f"{where} cannot be decoded: {type(error).__name__}: {error}; restore it or roll back"
-        ) from error
+        raise CorruptError(f"{where} cannot be decoded: {type(error).__name__}: {error}; {ROLL_BACK}") from error
 
 
 def records_and_schema(data: bytes, *, where: str) -> tuple[list[dict[str, Any]], str]:
     """Returns the records of a small file and its schema as text. Records of many files can become one table."""
     if not data.startswith(MAGIC):
-        raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); restore it or roll back")
+        raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); {ROLL_BACK}")
     try:
         reader = fastavro.reader(io.BytesIO(data))
         return list(reader), reader.metadata["avro.schema"]
     except Exception as error:
-        raise CorruptError(
-            f"{where} cannot be decoded: {type(error).__name__}: {error}; restore it or roll back"
-        ) from error
+        raise CorruptError(f"{where} cannot be decoded: {type(error).__name__}: {error}; {ROLL_BACK}") from error
 
 
 def table_of(records: list[dict[str, Any]], schema: str) -> pa.Table:
@@ -115,14 +109,12 @@ def table_of(records: list[dict[str, Any]], schema: str) -> pa.Table:
 def unpacked(data: bytes, *, where: str) -> tuple[str, bytes]:
     """Returns the schema of an Avro file as text, and the bytes of all its records."""
     if not data.startswith(MAGIC):
-        raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); restore it or roll back")
+        raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); {ROLL_BACK}")
     try:
         reader = fastavro.block_reader(io.BytesIO(data))
         return reader.metadata["avro.schema"], b"".join(block.bytes_.getvalue() for block in reader)
     except Exception as error:
-        raise CorruptError(
-            f"{where} cannot be decoded: {type(error).__name__}: {error}; restore it or roll back"
-        ) from error
+        raise CorruptError(f"{where} cannot be decoded: {type(error).__name__}: {error}; {ROLL_BACK}") from error
 
 
 def _decode_rows(data: bytes) -> pa.Table:

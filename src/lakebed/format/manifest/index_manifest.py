@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import fastavro
 
-from lakebed.errors import CommitConflictError, CorruptError, UnsupportedError
+from lakebed.errors import ROLL_BACK, CommitConflictError, CorruptError, UnsupportedError
 from lakebed.format.file_names import check_file_name
 from lakebed.format.index_files.deletion_vector import VectorRange
 from lakebed.format.manifest import avro
@@ -105,7 +105,7 @@ def decode_index_manifest(data: bytes, *, where: str) -> list[IndexEntry]:
     try:
         entries = [_from_record(record, where) for record in avro.decode_records(data, where=where)]
     except (AttributeError, KeyError, TypeError) as error:
-        raise CorruptError(f"{where} is not an index manifest: {error!r}; restore it or roll back") from None
+        raise CorruptError(f"{where} is not an index manifest: {error!r}; {ROLL_BACK}") from None
     for entry in entries:
         check_file_name(entry.file_name, where)
     return entries

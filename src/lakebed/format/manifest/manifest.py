@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CorruptError, LakebedError, UnsupportedError
+from lakebed.errors import ROLL_BACK, CorruptError, LakebedError, UnsupportedError
 from lakebed.format.file_names import check_file_name, check_file_names
 from lakebed.format.manifest import avro, avro_columns
 
@@ -152,7 +152,7 @@ def decode_manifest_list(data: bytes, *, where: str) -> list[ManifestMeta]:
             _check_version(record.get("_VERSION", MANIFEST_VERSION), where)
         metas = [_meta_from_record(record) for record in records]
     except (AttributeError, KeyError, TypeError) as error:
-        raise CorruptError(f"{where} is not a manifest list: {error!r}; restore it or roll back") from None
+        raise CorruptError(f"{where} is not a manifest list: {error!r}; {ROLL_BACK}") from None
     for meta in metas:
         for name in (meta.file_name, *(meta.extra_files or ())):
             check_file_name(name, where)
@@ -341,7 +341,7 @@ def _entries(raw: pa.Table, where: str) -> pa.Table:
             schema=ENTRY_SCHEMA,
         )
     except (AttributeError, KeyError, pa.ArrowException) as error:
-        raise CorruptError(f"{where} is not a manifest: {error}; restore it or roll back") from None
+        raise CorruptError(f"{where} is not a manifest: {error}; {ROLL_BACK}") from None
     check_file_names(entries["file_name"], where)
     check_file_names(pc.list_flatten(entries["extra_files"]), where)
     return entries

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from lakebed.errors import CorruptError, SchemaError, UnsupportedError, unknown_name
+from lakebed.errors import ROLL_BACK, CorruptError, SchemaError, UnsupportedError, unknown_name
 from lakebed.format.human_text import count_text, table_lines
 from lakebed.format.printed import Printed
 from lakebed.format.row_kind import KIND_COLUMN, KIND_TEXT_COLUMN
@@ -197,7 +197,7 @@ def _from_raw(raw: Mapping[str, Any], version: int, where: str) -> TableSchema:
     except UnsupportedError as error:
         raise UnsupportedError(f"{where}: {error}") from None
     except (SchemaError, AttributeError, KeyError, TypeError, ValueError) as error:
-        raise CorruptError(f"{where} is not a table schema ({error}); restore the file or drop the table") from None
+        raise CorruptError(f"{where} is not a table schema ({error}); {ROLL_BACK}") from None
 
 
 def _read_field(raw: Mapping[str, Any]) -> Field:

@@ -104,7 +104,7 @@ def columns_to_json(columns: Mapping[str, ColumnStatistics]) -> str:
 
 def statistics_from_json(text: str | bytes, *, where: str) -> TableStatistics:
     """Returns the statistics in a file's text; ``where`` names the file in errors."""
-    raw = load_json_object(text, where=where)
+    raw = load_json_object(text, where=where, advice="analyze the table again")
     columns = raw.get("colStats") or {}
     if not isinstance(columns, dict) or not all(isinstance(column, dict) for column in columns.values()):
         raise CorruptError(f"{where}: colStats must be an object of objects; analyze the table again")

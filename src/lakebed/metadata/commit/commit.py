@@ -5,6 +5,9 @@ manifest and delta list. Then it creates ``snapshot-N`` exclusively; this one cr
 another commit created ``snapshot-N`` first, the commit rebases on it and tries again with the same data files. It
 deletes the metadata files of a failed attempt, but never a file that a snapshot may refer to.
 
+With ``commit.durable`` a commit survives a power cut: every file that it adds is flushed to disk before ``snapshot-N``
+gets its name, and the name before the commit is acknowledged (:mod:`lakebed.metadata.commit.durable`).
+
 The matrix in :mod:`lakebed.metadata.commit.conflicts` says what happens if other commits became visible since this one
 was planned.
 
@@ -31,6 +34,7 @@ from lakebed.errors import (
     CorruptError,
     LakebedError,
     NotFoundError,
+    StorageError,
 )
 from lakebed.format import commit_facts as facts
 from lakebed.format.manifest.index_manifest import HASH, IndexEntry, combine
@@ -47,6 +51,7 @@ from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.step_timings import timed
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
+from lakebed.storage import Sync
 from lakebed.version import VERSION
 
 _LOG: Final = logging.getLogger("lakebed")
@@ -160,6 +165,8 @@ class _Attempts:
         self._writer = manifest_writer(store)
         self._delta: _Delta | None = None
         self._merge: _Merge | None = None
+        self._durable = self._options.is_durable(otherwise=store.durable)
+        self._synced: set[str] = set()
 
     def run(self) -> Snapshot | None:
         try:
@@ -201,6 +208,8 @@ class _Attempts:
         if kind is CommitKind.APPEND and (change.has_deletes or change.marks_rows):
             kind = CommitKind.OVERWRITE
         metas = [] if latest is None else self._store.manifests.base_and_delta(latest)
+        if latest is not None:
+            self._store.manifests.check_whole(latest, metas)
         self._check(latest, metas, change)
         base = self._base(latest, metas)
         if self._request.merge is not None and self._merge is None and change.is_empty:
@@ -352,6 +361,7 @@ class _Attempts:
             facts.LIVE_FILES: live,
             facts.COMMIT_MILLIS: round((time.monotonic() - self._started) * 1000),
             facts.MANIFESTS_MERGED_AT: self._manifests_merged_at(latest),
+            facts.DURABLE: self._durable,
         }
         live_before = 0 if latest is None else facts.read_count(latest.properties, facts.LIVE_BYTES)
         if live_before is not None:  # unknown after a commit of another writer
@@ -389,18 +399,46 @@ class _Attempts:
                 ) from error
             if found is not None and found.uuid == snapshot.uuid:
                 if isinstance(error, Exception):
+                    self._sync_again(snapshot)
                     return True
                 raise CommitOutcomeUnknownError(
                     f"interrupted, but snapshot {snapshot.id} of {self._store.name} was committed"
                 ) from error
             raise
 
-    def _may_publish(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
-        """Returns whether ``latest`` is still the latest snapshot. Raises if files of this commit were deleted."""
-        if self._is_still_latest(latest):
-            check_own_files(self._store, self._own_files(snapshot))
+    def _sync_again(self, snapshot: Snapshot) -> None:
+        """Flushes a snapshot that was created, where the call that created it failed afterwards."""
+        store = self._store
+        try:
+            if self._durable:
+                store.storage.sync([store.paths.snapshot(snapshot.id)], below=store.paths.root)
+        except StorageError as error:
+            raise CommitOutcomeUnknownError(
+                f"snapshot {snapshot.id} of {store.name} was committed, but it may not survive a power cut ({error}); "
+                "check the disk"
+            ) from error
+
+    def _publish(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
+        own = self._own_files(snapshot)
+        new = tuple(path for path in own if path not in self._synced)
+        sync = Sync(self._store.paths.root, new) if self._durable else None
+
+        def still() -> bool:
+            if sync is not None:  # if the id is taken already, the files are not flushed and this is not called
+                self._synced.update(sync.files)
+            if not self._is_still_latest(latest):
+                return False
+            check_own_files(self._store, own)
             return True
-        return False
+
+        try:
+            made = self._store.snapshots.create(snapshot, still, sync=sync)
+        except NotFoundError:  # a file to flush does not exist
+            check_own_files(self._store, own)
+            raise
+        if made:
+            index_sidecar.note(self._store, snapshot, latest)
+        return made
 
     def _own_files(self, snapshot: Snapshot) -> list[str]:
         """Returns the paths of the files that the snapshot adds."""
@@ -414,12 +452,6 @@ class _Attempts:
         if self._request.statistics is not None:
             found.append(f"{paths.statistics}/{self._request.statistics}")
         return found
-
-    def _publish(self, snapshot: Snapshot, latest: Snapshot | None) -> bool:
-        made = self._store.snapshots.create(snapshot, lambda: self._may_publish(snapshot, latest))
-        if made:
-            index_sidecar.note(self._store, snapshot, latest)
-        return made
 
     # ------------------------------------------------------------------------------------------------ retrying
 

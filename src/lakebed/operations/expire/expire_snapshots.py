@@ -11,6 +11,9 @@ What it promises:
 * The order is safe against crashes and races: it writes the hint, deletes snapshot files from the oldest on, reads
   again which files are referenced, and deletes files last. A crash leaves orphan files. If somebody tags a snapshot
   that still exists afterwards, the second read of the references sees the tag.
+* Before it deletes anything, it flushes the files that the first remaining snapshot needs, unless their commits did
+  (:mod:`lakebed.operations.expire.sync_kept`). So after a power cut the table is at least at that snapshot, even if
+  its commits are not durable.
 * Its cost depends on what expires, not on the size of the table. Unused data files are found in the DELETE entries of
   the snapshots after the first one. Only an overwrite, or a chain of snapshots that was broken
   (:mod:`lakebed.metadata.references.continuity`), can bring such a file back, so only those are examined. Tags and
@@ -42,6 +45,7 @@ from lakebed.metadata.retry_while_expiring import retry_while_expiring
 from lakebed.metadata.store import TableStore
 from lakebed.operations.expire.expire_changelogs import GoingChangelogs, changelogs_to_expire
 from lakebed.operations.expire.retention import Retention, range_to_expire, retention
+from lakebed.operations.expire.sync_kept import sync_kept
 from lakebed.options import TableOptions
 
 _REMEMBERED: Final = 20_000
@@ -133,6 +137,7 @@ def _with_changelogs(store: TableStore, options: TableOptions, done: Expiry, now
         check_own_folders(store)
         check_deletable_folders(store, going.candidates.folders())
         remove_changelogs(store, going.ids)
+        store.sync([store.paths.changelogs])
     files = _doomed_changelogs(store, going, done)
     if not done.dry_run:
         delete_files(store, files)
@@ -169,6 +174,7 @@ class _Going:
     """The snapshots that expire, the first one that stays, and the files that may be deleted."""
 
     ids: tuple[int, ...]
+    expiring: tuple[Snapshot, ...]
     kept: Snapshot
     whole_chain: bool
     files: tuple[DoomedFile, ...]
@@ -196,7 +202,7 @@ class _Going:
         whole = all(link.continues for link in chain)
         own = outlive and options.changelog_producer != "none"
         kept_logs = tuple(read[:-1]) if outlive else ()
-        return _Going(tuple(ids[:-1]), read[-1], whole, tuple(files), candidates, kept_logs, own)
+        return _Going(tuple(ids[:-1]), tuple(read[:-1]), read[-1], whole, tuple(files), candidates, kept_logs, own)
 
 
 def _candidates(
@@ -301,10 +307,12 @@ def _snapshots_after(store: TableStore, number: int) -> list[Snapshot]:
 def _expire(store: TableStore, options: TableOptions, going: _Going) -> Expiry:
     check_own_folders(store)
     check_deletable_folders(store, going.candidates.folders())
+    sync_kept(store, going.expiring, going.kept)
     keep_changelogs(store, going.changelogs)
     _note_earliest(store, going.kept.id)
     for file in going.files:  # oldest first, so that the remaining snapshots never have a gap
         store.storage.delete(file.path)
+    store.sync([store.paths.snapshots])  # else a snapshot could be there again after a power cut, without its files
     removal = _doomed(store, going)
     files = removal.files[len(going.files) :]
     delete_files(store, files)

@@ -1,1 +1,1 @@
-"""Repair damaged tables: missing data files, hash indexes, and gaps in the history."""
+"""Repair damaged tables: torn commits, missing data files, hash indexes, and gaps in the history."""

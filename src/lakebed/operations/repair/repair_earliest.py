@@ -28,4 +28,5 @@ def repair_earliest_snapshot(store: TableStore, snapshot_id: int) -> int:
     for number in ids:
         if number < snapshot_id:
             store.storage.delete(store.paths.snapshot(number))
+    store.sync([store.paths.snapshots])
     return ids[0]

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from lakebed.errors import CorruptError, LakebedError, NotFoundError, UnsupportedError
+from lakebed.errors import ROLL_BACK, CorruptError, LakebedError, NotFoundError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row
@@ -110,5 +110,5 @@ def _blame(storage: Storage, paths: Sequence[str], error: Exception) -> LakebedE
                     del batch
         except (pa.ArrowException, OSError) as problem:
             reason = str(problem).split("\n")[0]
-            return CorruptError(f"data file {path} cannot be read: {reason}; restore it or roll back")
+            return CorruptError(f"data file {path} cannot be read: {reason}; {ROLL_BACK}")
     return CorruptError(f"data files {paths[0]} and following cannot be read: {error}")

@@ -17,6 +17,7 @@ from lakebed.engine import Compacted, Report, Rewritten
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.commit.abort import abort_unless_committed
+from lakebed.metadata.commit.durable import sync_written
 from lakebed.metadata.plan.levels import CompactionOptions
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
@@ -122,7 +123,9 @@ class _CompactTask:
         reader = KeyedReader(self.store, self.schema, self.schema.fields, deleted=deleted, budget=self.budget)
         compactor = Compactor(layout, reader, self.options, work.index, threads=1)
         with abort_unless_committed(compactor.abort):
-            return compactor.run(work)
+            result = compactor.run(work)
+            sync_written(self.store, self.schema, (result.entries, result.changelog), result.index)
+            return result
 
 
 # --------------------------------------------------------------------------------------------------- append tables
@@ -185,4 +188,6 @@ class _RewriteTask:
         reader = FileReader(self.store, self.schema, self.schema.fields, None, deleted)
         compactor = AppendCompactor(layout, reader, order=self.order, folder=spill_folder())
         with abort_unless_committed(compactor.abort):
-            return compactor.rewrite(pack)
+            written = compactor.rewrite(pack)
+            sync_written(self.store, self.schema, [written])
+            return written

@@ -33,6 +33,7 @@ from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import field_to_arrow, quoted_name
 from lakebed.format.types.spark_types import fields_from_spark
 from lakebed.metadata.commit.abort import abort_unless_committed
+from lakebed.metadata.commit.durable import sync_written
 from lakebed.metadata.data_file_paths import data_file_paths
 from lakebed.metadata.hash_indexes import PartitionIndex, indexes_of
 from lakebed.metadata.store import TableStore
@@ -299,11 +300,14 @@ class _WriteTask:
                         owner.take(part)
                 written = writer.finish()
                 index = () if owner is None else owner.write(self.layout())
+                sync_written(self.store, self.schema, (written.data, written.changelog), index)
                 return _Written(written.data, written.changelog, index=index)
             for part in parts:
                 ordered = isinstance(part, pa.Table)
                 writer.write(part.drop_columns(ORDER) if ordered else part)
-            return _Written(writer.finish(), NO_ENTRIES)
+            data = writer.finish()
+            sync_written(self.store, self.schema, [data])
+            return _Written(data, NO_ENTRIES)
 
     def _writer(self) -> KeyedWriter | AppendWriter:
         if not self.schema.primary_keys:
