@@ -345,6 +345,6 @@ class ChainLife(RuleBasedStateMachine):
 
 
 ChainLife.TestCase.settings = settings(
-    max_examples=examples(10), stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(20), stateful_step_count=16, deadline=None, suppress_health_check=list(HealthCheck)
 )
 test_a_chain_table_shows_every_day_as_it_was_replayed = ChainLife.TestCase
