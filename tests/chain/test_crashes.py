@@ -44,6 +44,10 @@ def rebuild(days: Days) -> object:
     return days.main.compact_chain(partition(3), overwrite=True)
 
 
+def clean_up(days: Days) -> object:
+    return days.main.expire_changes("2025-08-09")
+
+
 def views(days: Days) -> list[tuple[str, int, str]]:
     """Every row of days 1 to 5, which has no changes of its own."""
     rows = days.main.scan(where=f"date IN ({', '.join(repr(date_of(day)) for day in range(1, 6))})").to_arrow()
@@ -53,7 +57,14 @@ def views(days: Days) -> list[tuple[str, int, str]]:
 @pytest.mark.scales
 @pytest.mark.parametrize(
     ("act", "fault"),
-    [(overwrite, Fault.BEFORE), (overwrite, Fault.AFTER), (build, Fault.BEFORE), (rebuild, Fault.AFTER)],
+    [
+        (overwrite, Fault.BEFORE),
+        (overwrite, Fault.AFTER),
+        (build, Fault.BEFORE),
+        (rebuild, Fault.AFTER),
+        (clean_up, Fault.BEFORE),
+        (clean_up, Fault.AFTER),
+    ],
 )
 def test_a_fault_at_any_step_that_changes_something(tmp_path: Path, act: Act, fault: Fault) -> None:
     prepare(tmp_path / "start")

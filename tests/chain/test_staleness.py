@@ -113,8 +113,15 @@ def test_letting_go_of_lost_files_replaces_nothing(days: Days) -> None:
     assert days.stale() == []
 
 
-def test_dropping_changes_counts_where_the_anchor_is_there(days: Days) -> None:
-    days.delta.drop_partition(partition(4))
+def test_dropping_changes_makes_nothing_stale(days: Days) -> None:
+    before = days.view(5)
+    days.delta.drop_partition(partition(4), force=True)
+    assert days.stale() == []
+    assert days.view(5) == before
+
+
+def test_overwriting_changes_with_no_rows_makes_later_full_partitions_stale(days: Days) -> None:
+    days.delta.overwrite(days.rows(4, {}).drop(["op"]), partition(4))
     assert days.stale() == [5]
     assert days.view(5) == {1: "a", 2: "d2", 3: "d3", 5: "d5"}
 
@@ -124,11 +131,11 @@ def test_what_cannot_be_built_again_stays_in_use(days: Days, lake: Lake) -> None
     made.change(1, {1: "a"})
     made.change(2, {2: "b"})
     made.main.compact_chain(partition(2))
-    made.delta.drop_partition(partition(1))
+    made.delta.drop_partition(partition(1), force=True)
     assert made.stale() == []
     made.overwrite_changes(1, {1: "back"})
     assert made.stale() == [2]
-    made.delta.drop_partition(partition(1))
+    made.delta.drop_partition(partition(1), force=True)
     assert made.stale() == []
     assert codes(made.main.verify().warnings) == ["chain-outdated"]
     assert made.view(2) == {1: "a", 2: "b"}

@@ -63,7 +63,8 @@ def test_single_rows_of_main_are_not_changed(days: Days) -> None:
 def test_partitions_that_main_only_shows_are_not_dropped_from_it(days: Days, branch: str) -> None:
     assert days.main.truncate() is None
     days.main.branch(branch).write(days.rows(1, {1: "theirs"}), row_kind="op")
-    for drop in (days.main.truncate, lambda: days.main.drop_partition(partition(1))):
+    ways: list[Callable[[], object]] = [days.main.truncate, lambda: days.main.drop_partition(partition(1))]
+    for drop in ways:
         with pytest.raises(UnsupportedError, match=r"of db\.t\$branch_delta or of db\.t\$branch_snapshot"):
             drop()
     assert days.main.drop_partition(partition(2)) is None
@@ -139,7 +140,7 @@ def test_overwriting_one_group_does_not_touch_another(regions: Days) -> None:
     "act",
     [
         lambda days: days.overwrite_changes(1, {1: "z"}),
-        lambda days: days.delta.drop_partition(partition(1)),
+        lambda days: days.delta.overwrite(days.rows(1, {}).drop(["op"]), partition(1)),
     ],
 )
 def test_changes_whose_full_partition_is_needed_are_not_overwritten(days: Days, act: Callable[[Days], object]) -> None:
@@ -153,13 +154,53 @@ def test_changes_whose_full_partition_is_needed_are_not_overwritten(days: Days, 
     assert days.view(2) == {1: "a", 2: "b"}
 
 
-def test_all_changes_may_go_at_once(days: Days) -> None:
+def test_all_changes_may_go_at_once_and_full_partitions_stay(days: Days) -> None:
     days.change(1, {5: "e"})
     days.load(1, {1: "a"})
     days.change(2, {2: "b"})
-    days.delta.truncate()
+    with pytest.raises(OptionError, match="the view of date=20250802 and of later days would change"):
+        days.delta.truncate()
+    days.delta.truncate(force=True)
     assert days.days("delta") == []
-    assert days.days("snapshot") == []
+    assert days.days("snapshot") == [1]
+    assert (days.view(1), days.view(2)) == ({1: "a"}, {1: "a"})
+
+
+# -------------------------------------------------------------------------------- overwriting a branch as a whole
+
+
+@pytest.mark.parametrize("branch", ["snapshot", "delta"])
+@pytest.mark.parametrize("by_option", [True, False])
+def test_a_static_overwrite_that_names_no_day_is_refused(
+    days: Days, branch: str, by_option: bool, tmp_path: Path
+) -> None:
+    table = days.main.branch(branch)
+    rows = [days.rows(day, {day: "x"}).drop(["op"]) for day in (1, 2, 3)]
+    table.overwrite(pa.concat_tables(rows[:2]), dynamic=False)  # nothing else is there
+    table.overwrite(pa.concat_tables(rows[:2]), dynamic=False)  # replaces what it writes
+    before = files_below(tmp_path)
+    opened = days.lake.table(f"db.t$branch_{branch}", options={"dynamic-partition-overwrite": False})
+    with pytest.raises(OptionError) as raised:
+        opened.overwrite(rows[0]) if by_option else table.overwrite(rows[0], dynamic=False)
+    assert f"this overwrite of branch '{branch}' names no day, so it would also remove date=20250802" in str(
+        raised.value
+    )
+    assert f"INSERT OVERWRITE `db.t$branch_{branch}` PARTITION (date = '...')" in str(raised.value)
+    assert "spark.sql.sources.partitionOverwriteMode = dynamic" in str(raised.value)
+    assert files_below(tmp_path) == before
+    table.overwrite(rows[2], partition(3))
+    table.overwrite(rows[0])
+    assert days.days(branch) == [1, 2, 3]
+
+
+def test_a_static_overwrite_of_a_group_names_no_day_either(regions: Days) -> None:
+    for day in (1, 2):
+        regions.change(day, {day: "eu"}, "eu")
+    rows = regions.rows(2, {2: "new"}, "eu").drop(["op"])
+    with pytest.raises(OptionError, match="would also remove region=eu/date=20250801"):
+        regions.delta.overwrite(rows, {"region": "eu"})
+    regions.delta.overwrite(rows, {"date": "20250802"})
+    assert regions.view(2) == {1: "eu", 2: "new"}
 
 
 # ------------------------------------------------------------------------------------------- dropping full partitions
@@ -200,12 +241,12 @@ def test_an_anchor_that_changes_need_does_not_go(days: Days, way: Callable[[Days
     assert days.view(2) == {1: "a", 2: "b"}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [way for way in WAYS if way is not overwrite_with_another_day])
 def test_an_anchor_that_no_changes_need_goes(days: Days, way: Callable[[Days], object]) -> None:
     days.load(9, {9: "later"})
     days.load(1, {1: "a"})
     days.change(1, {1: "z"})  # of its own day, so it does not build on it
-    if way is not truncate and way is not overwrite_with_another_day:
+    if way is not truncate:
         days.change(9, {1: "z"})  # that day is full
         days.change(10, {1: "y"})
     way(days)

@@ -50,6 +50,8 @@ def test_the_data_source_keeps_to_the_rules(days: Days, tmp_path: Path) -> None:
         write(days, "delta", "someday", {1: "x"})
     with pytest.raises(LakebedError, match="date=20250801 cannot be dropped"):
         write(days, "snapshot", 9, {1: "x"}, overwrite=True, dynamic=False)
+    with pytest.raises(LakebedError, match="names no day, so it would also remove date=20250803"):
+        write(days, "delta", 2, {1: "x"}, overwrite=True, dynamic=False)
     assert files_below(tmp_path) - before == set()
     write(days, "delta", 2, {9: "i"}, overwrite=True, dynamic=True)
     assert days.days("snapshot") == [1, 3]

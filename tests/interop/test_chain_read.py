@@ -12,6 +12,8 @@ import pytest
 from tests.interop.oracle import Oracle, Where
 from tests.interop.ours import Ours
 
+import lakebed
+
 CHAIN = {
     "chain-table.enabled": "true",
     "scan.fallback-snapshot-branch": "snapshot",
@@ -247,3 +249,38 @@ def test_a_full_partition_of_which_no_row_is_left(
     read_alike(case, java, ours, tmp_path)
     shown_last = java.read(tmp_path, "db.t", Where([["dt", "equal", "20250103"]], "dt = '20250103'"))
     assert shown_last["k"].to_pylist() == [3]
+
+
+# -------------------------------------------------------------------------------------- readers without chain tables
+
+
+def test_a_reader_without_chain_tables_reads_the_copy_of_a_view(pypaimon: Oracle, ours: Ours, tmp_path: Path) -> None:
+    case = plain_days()
+    set_up(ours, tmp_path, case)
+    write(ours, tmp_path, case)
+    table = ours._table(tmp_path, "db.t")
+    assert len(pypaimon.read(tmp_path, "db.t")) == 0  # it reads main alone, and reports no error
+    lake = lakebed.connect(tmp_path)
+    plain = lake.create_table("db.plain", table.arrow_schema, partition_by=table.schema.partition_keys)
+    for _ in range(2):
+        table.materialize_chain(plain, where="dt >= '20250101'")
+    assert len(table.scan().to_arrow()) > 0
+    assert shown(pypaimon.read(tmp_path, "db.plain")) == shown(table.scan().to_arrow())
+
+
+# ----------------------------------------------------------------------------------------- changes that the other drops
+
+
+def test_changes_that_java_drops_stay_in_the_full_partitions_that_hold_them(
+    java: Oracle, ours: Ours, tmp_path: Path
+) -> None:
+    case = plain_days()
+    set_up(ours, tmp_path, case)
+    write(ours, tmp_path, case)
+    table = ours._table(tmp_path, "db.t")
+    table.compact_chain({"dt": "20250103"})
+    before = {day: shown(table.scan(where=f"dt = '{day}'").to_arrow()) for day in ("20250103", "20250104", "20250105")}
+    java.truncate(tmp_path, "db.t$branch_delta", [{"dt": "20250102"}])
+    for day, rows in before.items():
+        assert shown(table.scan(where=f"dt = '{day}'").to_arrow()) == rows
+    assert table.verify().ok

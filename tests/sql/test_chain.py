@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pyspark.sql import functions
 
 from lakebed import Lake
 
@@ -94,6 +96,69 @@ def test_bad_calls(lake: Lake, db: str, call: str, problem: str) -> None:
     lake.sql(f"CREATE TABLE {db}.t {COLUMNS} TBLPROPERTIES ({KEYS}, {TIME}, 'chain-table.enabled' = 'true')")
     with pytest.raises(Exception, match=problem):
         lake.sql(f"CALL sys.compact_chain_table(table => '{db}.t', {call})").collect()
+
+
+@pytest.mark.parametrize("branch", ["snapshot", "delta"])
+def test_an_overwrite_that_names_no_day_is_refused(lake: Lake, db: str, branch: str) -> None:
+    lake.sql(f"CREATE TABLE {db}.t {COLUMNS} TBLPROPERTIES ({KEYS}, {TIME}, 'chain-table.enabled' = 'true')")
+    name = f"{db}.`t$branch_{branch}`"
+    target = f"lakebed.{name}"
+    lake.sql(f"INSERT INTO {name} VALUES ('1', 'a', 'x', '20250725'), ('2', 'b', 'x', '20250726')")
+    new = "SELECT '3' AS t1, 'c' AS t2, 'y' AS t3, '20250726' AS date"
+    frame = lake.sql(new)
+    ways: list[Callable[[], object]] = [
+        lambda: lake.sql(f"INSERT OVERWRITE {name} {new}").collect(),
+        lambda: frame.write.mode("overwrite").insertInto(target),
+        lambda: frame.writeTo(target).overwrite(functions.lit(True)),
+        lambda: lake.table(f"{db}.t$branch_{branch}").overwrite(frame, dynamic=False),
+    ]
+    for way in ways:
+        with pytest.raises(Exception, match="names no day, so it would also remove date=20250725") as raised:
+            way()
+        assert f"INSERT OVERWRITE `{db}.t$branch_{branch}` PARTITION (date = '...')" in str(raised.value)
+        assert "SET spark.sql.sources.partitionOverwriteMode = dynamic" in str(raised.value)
+    assert rows(lake, f"SELECT t1, date FROM {name}") == [("1", "20250725"), ("2", "20250726")]
+    lake.sql(f"INSERT OVERWRITE {name} PARTITION (date = '20250726') VALUES ('4', 'd', 'y')")
+    assert rows(lake, f"SELECT t1, date FROM {name}") == [("1", "20250725"), ("4", "20250726")]
+    frame.writeTo(target).overwritePartitions()
+    assert rows(lake, f"SELECT t1, date FROM {name}") == [("1", "20250725"), ("3", "20250726")]
+
+
+def test_changes_expire_and_views_are_copied(lake: Lake, db: str) -> None:
+    lake.sql(f"CREATE TABLE {db}.t {COLUMNS} TBLPROPERTIES ({KEYS}, {TIME}, 'chain-table.enabled' = 'true')")
+    lake.sql(f"INSERT INTO {db}.`t$branch_snapshot` VALUES ('1', 'a', 'x', '20250722')")
+    for day, key in (("20250723", "2"), ("20250724", "3"), ("20250725", "4")):
+        lake.sql(f"INSERT INTO {db}.`t$branch_delta` VALUES ('{key}', 'b', 'x', '{day}')")
+    lake.sql(f"CALL sys.compact_chain_table('{db}.t', 'date=\"20250724\"')").collect()
+    with pytest.raises(Exception, match="the view of date=20250723 would change"):
+        lake.sql(f"ALTER TABLE {db}.`t$branch_delta` DROP PARTITION (date = '20250723')").collect()
+    kept = ("date=20250725", "kept: later days are merged from it")
+    call = f"CALL sys.expire_changes(table => '{db}.t', before => '2025-08-01'"
+    assert rows(lake, f"{call}, dry_run => true)") == [
+        ("date=20250723", "would drop, no view any more"),
+        ("date=20250724", "would drop, still full"),
+        kept,
+    ]
+    assert rows(lake, f"{call})") == [
+        ("date=20250723", "dropped, no view any more"),
+        ("date=20250724", "dropped, still full"),
+        kept,
+    ]
+    assert rows(lake, f"SELECT t1 FROM {db}.t WHERE date = '20250725'") == [("1",), ("2",), ("3",), ("4",)]
+
+    lake.sql(f"CREATE TABLE {db}.plain (t1 string, t2 string, t3 string) PARTITIONED BY (date string)")
+    copy = f"CALL sys.materialize_chain(table => '{db}.t', into => '{db}.plain'"
+    for _ in range(2):
+        assert rows(lake, f"{copy}, partitions => 'date=20250724;date=20250725')") == [
+            ("date=20250724", 3),
+            ("date=20250725", 4),
+        ]
+    assert rows(lake, f"{copy}, where => \"date = '20250722'\")") == [("date=20250722", 1)]
+    assert rows(lake, f"SELECT date, count(*) FROM {db}.plain GROUP BY date") == [
+        ("20250722", 1),
+        ("20250724", 3),
+        ("20250725", 4),
+    ]
 
 
 def test_rules_hold_for_every_way_to_write(lake: Lake, db: str, spark: Any) -> None:

@@ -6,5 +6,6 @@ changes into it.
 
 Where to look: :mod:`~lakebed.chain.rules` is what a table asks. :mod:`~lakebed.chain.staleness` decides when a full
 partition is stale. :mod:`~lakebed.chain.reading.plan_views` decides what each day is read from, and what a day without
-changes (a gap day) shows. :mod:`~lakebed.chain.anchors` decides which full partitions must not be dropped.
+changes (a gap day) shows. :mod:`~lakebed.chain.anchors` decides which full partitions must not be dropped, and
+:mod:`~lakebed.chain.dropped_changes` which of them hold changes that no longer exist.
 """

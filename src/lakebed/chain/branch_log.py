@@ -4,6 +4,11 @@ Each partition has a list of :class:`Write`: the kind of commit, its snapshots a
 change no rows, so they are skipped. Of the delta branch only commits of kind OVERWRITE are recorded, because appends
 make no full partition stale. Of the full branch all commits are recorded.
 
+A commit that removes all files of a partition and adds none is one of three kinds. The facts of its snapshot tell
+which (:mod:`lakebed.format.commit_facts`), not the name of its operation. ``delete``: an overwrite replaced the changes
+by nothing. ``expire``: Lakebed dropped old partitions. ``drop``: everything else, such as ``drop_partition()`` and all
+drops by other engines, which record no fact. Only ``delete`` makes full partitions stale.
+
 The log is kept in ``.lakebed/chain.json`` beside the branch, because snapshots expire. The file is a cache. Any process
 that needs more of the log extends it, also by commits of other engines. A file that cannot be read or written is
 ignored. After a rollback the check of the last snapshot does not match, and the log is read again. If the file is
@@ -22,7 +27,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import LakebedError
-from lakebed.format.commit_facts import CHAIN_EXPIRED, CHAIN_SAME_ROWS, Lineage, read_flag, read_lineages
+from lakebed.format.commit_facts import (
+    CHAIN_EXPIRED,
+    CHAIN_REPLACED,
+    CHAIN_SAME_ROWS,
+    Lineage,
+    read_flag,
+    read_lineages,
+)
 from lakebed.format.history_index import check_of
 from lakebed.format.manifest.manifest import ADD
 from lakebed.format.snapshot import CommitKind, Snapshot
@@ -30,6 +42,7 @@ from lakebed.metadata.store import TableStore
 
 APPENDED: Final = "append"
 OVERWRITTEN: Final = "overwrite"
+DELETED: Final = "delete"
 DROPPED: Final = "drop"
 DROPPED_BY_EXPIRY: Final = "expire"
 
@@ -127,12 +140,19 @@ def touched(store: TableStore, snapshot: Snapshot, *, appends: bool) -> dict[byt
     entries = store.manifests.read_entries(store.manifests.read_list(snapshot.delta_manifest_list))
     flags = pa.table({"partition": entries["partition"], "adds": pc.equal(entries["kind"], ADD)})
     found = flags.group_by("partition").aggregate([("adds", "any")])
-    without = DROPPED_BY_EXPIRY if read_flag(snapshot.properties, CHAIN_EXPIRED) else DROPPED
+    without = _kind_of_removal(snapshot)
     with_rows = OVERWRITTEN if overwrites else APPENDED
     return {
         partition: with_rows if adds else without
         for partition, adds in zip(found["partition"].to_pylist(), found["adds_any"].to_pylist(), strict=True)
     }
+
+
+def _kind_of_removal(snapshot: Snapshot) -> str:
+    """What a commit did to a partition from which it only removed files."""
+    if read_flag(snapshot.properties, CHAIN_EXPIRED):
+        return DROPPED_BY_EXPIRY
+    return DELETED if read_flag(snapshot.properties, CHAIN_REPLACED) else DROPPED
 
 
 # ------------------------------------------------------------------------------------------------ on disk, in memory

@@ -32,7 +32,7 @@ from lakebed.engine import IN_PROCESS, Engine, NewFiles
 from lakebed.errors import CommitConflictError, OptionError
 from lakebed.format import predicate as pred
 from lakebed.format.commit_facts import Lineage, encode_lineages
-from lakebed.format.human_text import count_text, list_lines, size_text
+from lakebed.format.human_text import count_text, list_lines, names_text, size_text
 from lakebed.format.partition_names import partition_text
 from lakebed.format.printed import Printed
 from lakebed.format.schema.table_schema import TableSchema
@@ -234,6 +234,10 @@ def _plan_group(
         others = [one for one in anchors if one.encoded != link.encoded]
         view = Chains.of(others, deltas).view(link)
         if view is None or (asked.policy is not None and not _is_due(asked.policy, view, sizes)):
+            continue
+        if lost := state.lost_by_rebuilding(link, view.anchor):
+            days = names_text(partition_text(one.values) for one in lost)
+            plan.skipped.append((link.values, f"it holds changes that were dropped: {days}"))
             continue
         plan.add(number, view)
         number += 1

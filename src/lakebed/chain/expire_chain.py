@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from lakebed.chain.anchors import by_group
 from lakebed.chain.layout import ChainTable, Link
-from lakebed.chain.staleness import ChainState
+from lakebed.chain.staleness import ChainState, update_branch_logs
 from lakebed.chain.write_rules import ChainWriteGuard, finish_truncations
 from lakebed.errors import OptionError
 from lakebed.format.commit_facts import CHAIN_EXPIRED, encode_facts
@@ -84,6 +84,7 @@ def expire_chain_partitions(
     if not dry_run:
         _drop(chain, BranchRole.DELTA, deltas)
         _drop(chain, BranchRole.FULL, fulls)
+        update_branch_logs(chain)
     going = {link.encoded: link for link in sorted((*deltas, *fulls), key=lambda link: link.time)}
     return [dict(link.values) for link in going.values()]
 

@@ -22,6 +22,7 @@ from lakebed.chain.reading.branch_versions import BranchVersions, latest_version
 from lakebed.chain.reading.chain_reader import ASKED
 from lakebed.chain.reading.read_chain import ChainParts, read_chain
 from lakebed.chain.reading.read_costs import costs
+from lakebed.chain.staleness import update_branch_logs
 from lakebed.chain.verify_chain import check_chain_table
 from lakebed.chain.write_rules import ChainWriteGuard, check_rollback
 from lakebed.errors import NotFoundError, OptionError, UnsupportedError
@@ -43,7 +44,7 @@ from lakebed.table_rules.partition_costs import PartitionCost, PartitionStatus
 from lakebed.table_rules.plain import PlainRules
 from lakebed.table_rules.planned_read import PlannedRead, ReadVersion
 from lakebed.table_rules.read_metrics import ReadMetrics
-from lakebed.table_rules.write_guard import WriteGuard
+from lakebed.table_rules.write_guard import Drop, WriteGuard
 
 
 @dataclass(frozen=True)
@@ -192,8 +193,8 @@ class DataBranchRules(ChainRules):
     def role(self) -> BranchRole:
         return BranchRole.FULL if self.store.paths.branch == self.branches.full else BranchRole.DELTA
 
-    def guard_write(self, *, same_rows: bool = False) -> WriteGuard:
-        return ChainWriteGuard(self.chain, self.role, same_rows=same_rows)
+    def guard_write(self, *, same_rows: bool = False, drop: Drop | None = None) -> WriteGuard:
+        return ChainWriteGuard(self.chain, self.role, same_rows=same_rows, drop=drop)
 
     def expire_after_commit(self) -> None:
         """Partitions expire in all branches together, after a commit to any of them."""
@@ -204,6 +205,10 @@ class DataBranchRules(ChainRules):
             f"partitions of a chain table expire in both branches together; expire those of table {self.store.name}, "
             f"not of its branch {self.store.paths.branch!r}"
         )
+
+    def before_expiry(self) -> None:
+        """Add commits to the branch logs, also those of other engines."""
+        update_branch_logs(self.chain)
 
     def check_rollback(self, target: Snapshot) -> None:
         """Raise if the full branch would lose a partition that changes need."""

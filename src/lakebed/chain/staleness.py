@@ -4,13 +4,17 @@ Reads skip a stale partition, and a compaction rebuilds it. A full partition is 
 
 * It was built by :mod:`lakebed.chain.compact_chain`, nothing was written to it since, and after it was built its
   anchor, or changes of a day from that of its anchor to its own, were overwritten. It is also stale if its anchor was
-  stale in this sense. Dropped changes count if the anchor still exists. Expired changes never count.
+  stale in this sense.
 * The changes of its own day were overwritten after it was written. The write that overwrites changes also empties the
   full partition of that day, by a second commit; the full partition still exists if the process died between the two
   commits.
 
-A stale partition that cannot be rebuilt, because its sources have expired, is still read. Appending to old changes
-makes nothing stale. A partition that was written by hand after it was built has no lineage any more.
+Dropped changes make nothing stale, whoever dropped them: a full partition holds their rows
+(:mod:`lakebed.chain.dropped_changes`). A commit that overwrites changes with no rows at all is not a drop. Lakebed marks
+it (:data:`lakebed.format.commit_facts.CHAIN_REPLACED`), because its files look the same.
+
+A partition that cannot be rebuilt, because its sources were dropped, is still read. Appending to old changes makes
+nothing stale. A partition that was written by hand after it was built has no lineage any more.
 
 The commit that overwrites changes is itself the mark. No second write is needed that a crash could prevent, and
 overwrites by other engines count too. The branch logs (:mod:`lakebed.chain.branch_log`) keep which commits overwrote
@@ -22,7 +26,7 @@ For partitions without a lineage the times of commits are compared, so the clock
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,7 +35,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.chain.anchors import by_group, known_links, live_partitions, needed_anchors
-from lakebed.chain.branch_log import APPENDED, DROPPED, DROPPED_BY_EXPIRY, OVERWRITTEN, BranchLog, branch_log
+from lakebed.chain.branch_log import (
+    APPENDED,
+    DELETED,
+    DROPPED,
+    DROPPED_BY_EXPIRY,
+    OVERWRITTEN,
+    BranchLog,
+    branch_log,
+    touched,
+)
+from lakebed.chain.dropped_changes import DroppedChanges
 from lakebed.chain.layout import ChainTable, Link
 from lakebed.errors import LakebedError
 from lakebed.format.commit_facts import Lineage
@@ -89,6 +103,11 @@ class ChainState:
         return known_links(self.chain.keys, live_partitions(self.chain.delta, self.delta))[0]
 
     @cached_property
+    def dropped(self) -> DroppedChanges:
+        """The changes that were dropped, and which full partitions hold them."""
+        return DroppedChanges.of(self.chain.keys, self.full_log, self._full_id, self.delta_log, self._delta_id)
+
+    @cached_property
     def _full_by_code(self) -> dict[bytes, Link]:
         return {link.encoded: link for link in self.fulls}
 
@@ -115,7 +134,8 @@ class ChainState:
         """The full partitions that reads must skip."""
         if self.full is None:
             return frozenset()
-        return frozenset(self._outdated_builds()) | self.lost_truncations
+        outdated = frozenset(self._outdated_builds())
+        return frozenset(self._rebuildable(outdated)) | self.lost_truncations
 
     @cached_property
     def lost_truncations(self) -> frozenset[bytes]:
@@ -131,8 +151,33 @@ class ChainState:
     def _outdated_builds(self) -> Iterator[bytes]:
         for partition in self.full_log.writes:
             lineage = self.lineage(partition)
-            if lineage is not None and self.is_outdated(lineage) and self._can_be_built(lineage):
+            if lineage is not None and self.is_outdated(lineage):
                 yield partition
+
+    def _rebuildable(self, outdated: frozenset[bytes]) -> Iterator[bytes]:
+        """Those of these full partitions that can be rebuilt, oldest first: each decides what the next is built on."""
+        for links in by_group(self.fulls).values():
+            anchor: Link | None = None
+            for position, link in enumerate(links):
+                if link.encoded in outdated and self._can_be_built(link, anchor, links[:position]):
+                    yield link.encoded
+                elif link.encoded not in self.lost_truncations:
+                    anchor = link
+
+    def _can_be_built(self, link: Link, anchor: Link | None, earlier: Sequence[Link]) -> bool:
+        """Whether nothing is missing; ``earlier`` full partitions that are not the anchor can be rebuilt themselves."""
+        if self.lost_by_rebuilding(link, anchor):
+            return False
+        if earlier:
+            return True
+        lineage = self.lineage(link.encoded)
+        return lineage is not None and lineage.anchor is None and self._delta_codes.issuperset(lineage.deltas)
+
+    def lost_by_rebuilding(self, link: Link, anchor: Link | None) -> list[Link]:
+        """The changes that only the full partition of a day has, because they were dropped since it was written."""
+        if link.encoded not in self._full_by_code:
+            return []
+        return self.dropped.held_by(link, since=None if anchor is None else anchor.time)
 
     def is_outdated(self, lineage: Lineage) -> bool:
         """Whether a partition, or one of its anchors, was built from something that was replaced since."""
@@ -147,7 +192,7 @@ class ChainState:
         return self._has_new_changes(lineage) or self._has_new_anchor(lineage)
 
     def _has_new_changes(self, lineage: Lineage) -> bool:
-        """Whether changes of a day from that of the anchor on were overwritten (also of a new day), or dropped."""
+        """Whether changes of a day from that of the anchor on were overwritten, also those of a new day."""
         codes = [lineage.partition] if lineage.anchor is None else [lineage.partition, lineage.anchor]
         ends = {link.encoded: link for link in known_links(self.chain.keys, pa.array(codes, pa.binary()))[0]}
         if lineage.partition not in ends:
@@ -157,8 +202,7 @@ class ChainState:
             if link.time > built.time or (anchor is not None and link.time < anchor.time):
                 continue
             since = {one.kind for one in self.delta_log.after(link.encoded, lineage.delta_snapshot, self._delta_id)}
-            dropped = DROPPED in since and link.encoded in lineage.deltas and lineage.anchor in self._full_by_code
-            if OVERWRITTEN in since or dropped:
+            if since & {OVERWRITTEN, DELETED}:
                 return True
         return False
 
@@ -178,19 +222,11 @@ class ChainState:
             was_dropped = was_dropped or write.kind == DROPPED
         return False
 
-    def _can_be_built(self, lineage: Lineage) -> bool:
-        own = self._full_by_code.get(lineage.partition)
-        if own is None:
-            return False
-        if lineage.anchor is None:
-            return all(partition in self._delta_codes for partition in lineage.deltas)
-        return any(link.group == own.group and link.time < own.time for link in self.fulls)
-
     def _overwritten_days(self) -> Iterator[tuple[bytes, int]]:
-        """Partitions of changes that were overwritten or dropped, with the time of the last such commit."""
+        """Partitions of changes that were overwritten, with the time of the last such commit."""
         for partition, writes in self.delta_log.writes.items():
             millis = [
-                one.time_millis for one in writes if one.kind in {OVERWRITTEN, DROPPED} and one.first <= self._delta_id
+                one.time_millis for one in writes if one.kind in {OVERWRITTEN, DELETED} and one.first <= self._delta_id
             ]
             if millis:
                 yield partition, max(millis)
@@ -215,6 +251,24 @@ class ChainState:
         return [link for link in self.fulls if link.encoded not in self.stale]
 
     def may_be_dropped(self, partitions: set[bytes]) -> bool:
-        """Whether these full partitions can be dropped without being needed as anchors."""
+        """Whether no view needs these full partitions: as an anchor, or because they hold dropped changes."""
         left = [link for link in self.fulls if link.encoded not in partitions]
-        return not needed_anchors(self.fulls, left, self.deltas)
+        if needed_anchors(self.fulls, left, self.deltas):
+            return False
+        return not self.dropped.sole_holders(partitions, self.fulls, self.deltas)
+
+    def late_changes(self) -> set[bytes]:
+        """Partitions of changes to which rows were appended after a full partition was built from them."""
+        known = [lineage for link in self.fulls if (lineage := self.lineage(link.encoded)) is not None]
+        if not known:
+            return set()
+        store, since = self.chain.delta, min(lineage.delta_snapshot for lineage in known)
+        appended: dict[bytes, int] = {}
+        for snapshot in store.snapshots.read_many([number for number in store.snapshots.ids() if number > since]):
+            appended |= dict.fromkeys(touched(store, snapshot, appends=True), snapshot.id)
+        return {
+            delta
+            for lineage in known
+            for delta in lineage.deltas
+            if appended.get(delta, 0) > lineage.delta_snapshot and lineage.partition not in self.stale
+        }

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 
 from lakebed.chain.alter import SHARED
 from lakebed.chain.anchors import known_links, live_partitions
-from lakebed.chain.branch_log import touched
 from lakebed.chain.layout import ChainTable, Link
 from lakebed.chain.reading.branch_schemas import check_same_rows
 from lakebed.chain.staleness import ChainState
@@ -127,26 +126,14 @@ def _outdated(state: ChainState) -> Iterator[Problem]:
 
 def _late(state: ChainState) -> Iterator[Problem]:
     """Changes that were appended to a day after a full partition was built from it."""
-    known = [lineage for link in state.fulls if (lineage := state.lineage(link.encoded)) is not None]
-    if not known:
-        return
-    store, since = state.chain.delta, min(lineage.delta_snapshot for lineage in known)
-    appended: dict[bytes, int] = {}
-    for snapshot in store.snapshots.read_many([number for number in store.snapshots.ids() if number > since]):
-        appended |= dict.fromkeys(touched(store, snapshot, appends=True), snapshot.id)
-    late = {
-        delta
-        for lineage in known
-        for delta in lineage.deltas
-        if appended.get(delta, 0) > lineage.delta_snapshot and lineage.partition not in state.stale
-    }
+    late = state.late_changes()
     links = [link for link in state.deltas if link.encoded in late]
     if links:
         yield Problem(
             "info",
             "chain-late",
             f"changes were appended to days after full partitions had been built from them: {_names(links)}",
-            f"branch {store.paths.branch}",
+            f"branch {state.chain.delta.paths.branch}",
             "the full partitions lack them; compact_chain(..., overwrite=True) rebuilds the partitions with these "
             "changes",
         )

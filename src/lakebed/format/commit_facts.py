@@ -34,6 +34,7 @@ MERGED_BRANCH: Final = "lakebed.merged-branch"
 
 CHAIN_LINEAGE: Final = "lakebed.chain.lineage"
 CHAIN_EXPIRED: Final = "lakebed.chain.expired"
+CHAIN_REPLACED: Final = "lakebed.chain.replaced"
 CHAIN_SAME_ROWS: Final = "lakebed.chain.same-rows"
 
 FACTS: Final[Mapping[str, str]] = {
@@ -56,6 +57,8 @@ FACTS: Final[Mapping[str, str]] = {
     MERGED_BRANCH: "name of the branch whose files the commit added to this one",
     CHAIN_LINEAGE: "in the full branch of a chain table: what the partitions of the commit were built from",
     CHAIN_EXPIRED: "flag, in a chain table: the commit dropped partitions by their age, so nothing became stale",
+    CHAIN_REPLACED: "flag, in the delta branch of a chain table: the commit replaced changes. Full partitions that were "
+    "built from them are stale, also where no rows took their place. A drop without this flag is clean-up",
     CHAIN_SAME_ROWS: "flag, in a chain table: the commit rewrote files without changing rows, so nothing became stale",
 }
 

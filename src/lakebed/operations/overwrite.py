@@ -71,7 +71,14 @@ def replacing(
             _check_inside(entries, node, schema)
         index = files.index
         plan = replace_partitions(store, entries, index) if by_data else replace_matching(store, node, entries, index)
-        return Commit(kind=CommitKind.OVERWRITE, plan=plan, user=who.user, identifier=who.identifier)
+        static_keys = None if by_data else tuple(partition or ())
+        return Commit(
+            kind=CommitKind.OVERWRITE,
+            plan=plan,
+            user=who.user,
+            identifier=who.identifier,
+            static_keys=static_keys,
+        )
 
     return make
 

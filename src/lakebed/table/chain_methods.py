@@ -1,28 +1,37 @@
-"""The methods of a table that are about chains: build full partitions, convert to a chain table and back."""
+"""The methods of a table that are about chains: build full partitions, expire changes, write views to plain tables.
+
+Two methods convert a table to a chain table and back.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from lakebed.chain.compact_chain import Asked, ChainCompaction, ChainPolicy, compact_chain
 from lakebed.chain.convert import disable_chain, enable_chain, is_half_enabled
+from lakebed.chain.expire_changes import ChangesExpiry, expire_changes
 from lakebed.chain.layout import ChainTable
+from lakebed.chain.materialization import Materialization
 from lakebed.chain.reading.branch_versions import BranchVersions
 from lakebed.chain.reading.plan_views import View
 from lakebed.chain.reading.read_chain import read_views
 from lakebed.chain.staleness import ChainState
 from lakebed.errors import OptionError
 from lakebed.format import predicate as pred
-from lakebed.format.partition_names import partition_predicate
+from lakebed.format.partition_names import partition_predicate, partition_table, partition_text
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.format.snapshot import Snapshot
+from lakebed.format.times import Time, local_datetime, parse_time
 from lakebed.metadata.store import TableStore
 from lakebed.operations.after_commit import after_commit
 from lakebed.options import TableOptions, normalise
 from lakebed.rows.where import parse_where
+from lakebed.scan import Scan
 from lakebed.spark.choose_engine import engine_on
 
 if TYPE_CHECKING:
@@ -31,12 +40,30 @@ if TYPE_CHECKING:
 Partition = Mapping[str, Any]
 
 
+class PlainTable(Protocol):
+    """What a table needs so that views of a chain table can be written to it; every :class:`lakebed.Table` has it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def schema(self) -> TableSchema: ...
+
+    def scan(self, columns: Sequence[str] | None = None, where: str | pred.Node | None = None) -> Scan: ...
+
+    def overwrite(self, data: Any, partition: Mapping[str, Any] | None = None) -> Snapshot | None: ...
+
+
 class ChainMethods:
     """The methods of a table that only chain tables have, or that convert a table into one."""
 
     _store: TableStore
     _spark: SparkSession | None
     alter: Callable[..., TableSchema]
+    scan: Callable[..., Scan]
 
     def compact_chain(
         self,
@@ -83,6 +110,102 @@ class ChainMethods:
         if done.built and not dry_run:
             after_commit(chain.full, lambda _: None)
         return done
+
+    def expire_changes(self, before: Time | dt.date, *, dry_run: bool = False) -> ChangesExpiry:
+        """Drops the changes of old days that full partitions hold. No full partition is dropped.
+
+        No view of a full partition, and no view of a day at or after ``before``, changes. An older day that is not full
+        has no view any more; the result names these days. Changes that later days are merged from are kept, however old
+        they are.
+
+        Args:
+            before: Changes of days before this time are dropped: a date, a datetime, ISO text, or a length of time such
+                as ``30 d``.
+            dry_run: Drop nothing, and return what would be dropped.
+
+        Returns:
+            The changes that were dropped, the days that have no view any more, and what was kept for which reason.
+
+        Raises:
+            OptionError: The table is not a chain table, or ``before`` is not a time.
+            CommitConflictError: Another commit wrote to these changes meanwhile. Nothing was dropped.
+
+        Example:
+            ``table.expire_changes(before="30 d", dry_run=True)`` or ``table.expire_changes(before="2025-07-01")``
+        """
+        chain = self._chain()
+        is_day = isinstance(before, dt.date) and not isinstance(before, dt.datetime)
+        given = dt.datetime.combine(before, dt.time()) if is_day else before  # type: ignore[arg-type]
+        done = expire_changes(chain, local_datetime(parse_time(given, "before")), dry_run=dry_run)
+        if done.snapshot is not None:
+            after_commit(chain.delta, lambda _: None)
+        return done
+
+    def materialize_chain(
+        self,
+        into: PlainTable,
+        partition: Partition | Sequence[Partition] | None = None,
+        *,
+        where: str | None = None,
+        dry_run: bool = False,
+        spark: SparkSession | None = None,
+    ) -> Materialization:
+        """Writes views of this chain table to a plain table, for readers that do not know chain tables.
+
+        Each partition is written with one commit that replaces its rows in the plain table, so the call can be
+        repeated. A partition that has no view is skipped, and the plain table keeps what it has of it.
+
+        Args:
+            into: The plain table. It needs the columns and the partition columns of this table. A primary key is not
+                needed.
+            partition: Partition values, or a list of them. Without the columns of the group, the day of every group.
+            where: A SQL expression over the partition columns.
+            dry_run: Write nothing; the result tells what would be written.
+            spark: The Spark session that does the work; by default the one given to ``connect``, if any.
+
+        Returns:
+            The partitions that were written, with their numbers of rows, and those that were skipped.
+
+        Raises:
+            OptionError: The table is not a chain table, the plain table does not fit, or neither ``partition`` nor
+                ``where`` is given.
+
+        Example:
+            ``orders.materialize_chain(lake.table("shop.orders_full"), {"date": "20250729"})``
+        """
+        self._check_main()
+        schema = self._chain().main.schema()
+        self._check_plain(into, schema)
+        if partition is None and where is None:
+            raise OptionError("materialize_chain() needs partition= or where=")
+        specs: Sequence[Partition | None] = [None] if partition is None else _specs(partition)
+        session, found, skipped = spark or self._spark, dict[str, Partition](), list[Partition]()
+        for spec in specs:
+            scan = self.scan(where=_condition(schema, spec, where))
+            encoded = scan._partitions()  # noqa: SLF001 - table.internals imports this module
+            shown = partition_table(encoded, schema.partition_fields).to_pylist()
+            found |= {partition_text(values): values for values in shown}
+            skipped += [] if shown or spec is None else [dict(spec)]
+        written: list[tuple[Partition, int | None]] = []
+        for _, values in sorted(found.items()):
+            if dry_run:
+                written.append((values, None))
+                continue
+            day = self.scan(where=partition_predicate(schema, values))
+            into.overwrite(day.to_batches() if session is None else day.to_spark(session), values)
+            written.append((values, into.scan(where=partition_predicate(schema, values)).count()))
+        return Materialization(into.name, tuple(written), tuple(skipped), dry_run)
+
+    def _check_plain(self, into: PlainTable, schema: TableSchema) -> None:
+        """Raises if a table cannot hold views of this one."""
+        if into.path == self._store.paths.root:
+            raise OptionError(f"views of chain table {into.name} cannot be written to itself; create a plain table")
+        if tuple(into.schema.partition_keys) != tuple(schema.partition_keys):
+            raise OptionError(
+                f"table {into.name} is partitioned by ({', '.join(into.schema.partition_keys)}), but chain table "
+                f"{self._store.name} by ({', '.join(schema.partition_keys)}); create a table with the same partition "
+                "columns"
+            )
 
     def enable_chain(
         self,
@@ -155,11 +278,15 @@ def _condition(schema: TableSchema, partition: Partition | Sequence[Partition] |
     """The partitions that a call asks for, as a condition on partition columns."""
     parts: list[pred.Node] = [] if where is None else [parse_where(where, schema.partition_fields)]
     if partition is not None:
-        specs = [partition] if isinstance(partition, Mapping) else list(partition)
-        if not specs or not all(specs):
-            raise OptionError("partition= must name values of partition columns, such as {'date': '20250729'}")
-        parts.append(pred.disjunction(partition_predicate(schema, spec) for spec in specs))
+        parts.append(pred.disjunction(partition_predicate(schema, spec) for spec in _specs(partition)))
     return pred.conjunction(parts)
+
+
+def _specs(partition: Partition | Sequence[Partition]) -> list[Partition]:
+    specs = [partition] if isinstance(partition, Mapping) else list(partition)
+    if not specs or not all(specs):
+        raise OptionError("partition= must name values of partition columns, such as {'date': '20250729'}")
+    return specs
 
 
 def _reader(chain: ChainTable, spark: SparkSession | None) -> Callable[[ChainState, Sequence[View]], Any]:

@@ -224,6 +224,8 @@ class MaintenanceMethods:
             >>> expiry.snapshots, expiry.removal.by_kind()["data"][0]
             ((1,), 2)
         """
+        if not dry_run:
+            rules_of(self._store).before_expiry()
         return expire_snapshots(
             self._store,
             retain_max=retain_max,

@@ -22,6 +22,7 @@ from lakebed.rows.where import parse_where
 from lakebed.spark.choose_engine import engine_for
 from lakebed.table_checks import checked_schema
 from lakebed.table_kinds import rules_of
+from lakebed.table_rules.write_guard import Drop
 
 
 class WriteMethods:
@@ -135,11 +136,17 @@ class WriteMethods:
         matching = BranchRead(self._store, schema, self._store.snapshots.latest(), schema.fields, node)
         return self._by_the_rules(lambda guard: delete_from_keyed_table(self._store, matching.to_arrow(), who, guard))
 
-    def truncate(self) -> Snapshot | None:
+    def truncate(self, *, force: bool = False) -> Snapshot | None:
         """Deletes all rows. Earlier snapshots keep theirs.
+
+        Args:
+            force: Only for the delta branch of a chain table: delete the changes although views of days change.
 
         Returns:
             The new snapshot; ``None`` if there was nothing to delete.
+
+        Raises:
+            OptionError: This is a branch of a chain table, and the view of a day would change.
 
         Example:
             >>> orders.truncate().id, orders.count(), orders.scan(version=1).count()
@@ -147,19 +154,22 @@ class WriteMethods:
         """
         who = Identity.of(checked_schema(self._store, writing=True))
         rules_of(self._store).check_drop(pred.TRUE)
-        return self._by_the_rules(lambda guard: drop_partitions(self._store, None, who, guard))
+        return self._by_the_rules(lambda guard: drop_partitions(self._store, None, who, guard), drop=Drop(force))
 
-    def drop_partition(self, partition: Mapping[str, Any]) -> Snapshot | None:
+    def drop_partition(self, partition: Mapping[str, Any], *, force: bool = False) -> Snapshot | None:
         """Deletes the rows of a partition. Earlier snapshots keep theirs.
 
         Args:
             partition: Values of all partition columns, or of some to drop all partitions that have these values.
+            force: Only for the delta branch of a chain table: drop the changes although views of days change. Full
+                partitions that hold the changes still hold them.
 
         Returns:
             The new snapshot; ``None`` if there was nothing to delete.
 
         Raises:
-            OptionError: ``partition`` is empty.
+            OptionError: ``partition`` is empty. Or this is a branch of a chain table, and the view of a day would
+                change.
 
         Example:
             >>> orders.drop_partition({"day": "2025-01-30"}).id, orders.count()
@@ -168,14 +178,17 @@ class WriteMethods:
         if not partition:
             raise OptionError("name at least one partition column, or use truncate() to delete everything")
         who = Identity.of(checked_schema(self._store, writing=True))
-        made = self._by_the_rules(lambda guard: drop_partitions(self._store, partition, who, guard))
+        run = partial(drop_partitions, self._store, partition, who)
+        made = self._by_the_rules(lambda guard: run(guard=guard), drop=Drop(force))
         if made is None:
             rules_of(self._store).check_drop(partition_predicate(self._store.schema(), partition))
         return made
 
-    def _by_the_rules(self, run: Callable[[Guard], Snapshot | None], *, same_rows: bool = False) -> Snapshot | None:
+    def _by_the_rules(
+        self, run: Callable[[Guard], Snapshot | None], *, same_rows: bool = False, drop: Drop | None = None
+    ) -> Snapshot | None:
         """Writes to this branch under the rules of the table."""
-        return self._after(lambda: rules_of(self._store).write(run, same_rows=same_rows))
+        return self._after(lambda: rules_of(self._store).write(run, same_rows=same_rows, drop=drop))
 
     def _after(self, run: Callable[[], Snapshot | None]) -> Snapshot | None:
         """Makes a commit and does what follows it: expires what is too old, as the options of the table say.

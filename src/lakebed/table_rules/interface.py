@@ -23,7 +23,7 @@ from lakebed.operations.write import Guard
 from lakebed.streams.table_stream import TableStream
 from lakebed.table_rules.partition_costs import PartitionStatus
 from lakebed.table_rules.planned_read import PlannedRead, ReadVersion
-from lakebed.table_rules.write_guard import WriteGuard
+from lakebed.table_rules.write_guard import Drop, WriteGuard
 
 
 class ChainColumns(NamedTuple):
@@ -64,12 +64,17 @@ class TableRules(ABC):
     # ------------------------------------------------------------------------------------------------- writing
 
     @abstractmethod
-    def guard_write(self, *, same_rows: bool = False) -> WriteGuard:
-        """The guard of one write. ``same_rows``: the write changes files but not rows, like a compaction."""
+    def guard_write(self, *, same_rows: bool = False, drop: Drop | None = None) -> WriteGuard:
+        """The guard of one write.
 
-    def write(self, run: Callable[[Guard], Snapshot | None], *, same_rows: bool = False) -> Snapshot | None:
+        ``same_rows``: the write changes files but not rows, like a compaction. ``drop``: it drops partitions.
+        """
+
+    def write(
+        self, run: Callable[[Guard], Snapshot | None], *, same_rows: bool = False, drop: Drop | None = None
+    ) -> Snapshot | None:
         """Run a write under the rules; ``run`` passes its commit through the function that it gets."""
-        guard = self.guard_write(same_rows=same_rows)
+        guard = self.guard_write(same_rows=same_rows, drop=drop)
         guard.begin()
         made = run(guard.guarded)
         guard.finish(made)
@@ -110,6 +115,10 @@ class TableRules(ABC):
         now: dt.datetime | None = None,
     ) -> list[dict[str, Any]]:
         """Drop the partitions that are too old and return them; see :meth:`lakebed.Table.expire_partitions`."""
+
+    @abstractmethod
+    def before_expiry(self) -> None:
+        """Record what must outlive the snapshots of this branch, because some are about to expire. Never raises."""
 
     @abstractmethod
     def check_rollback(self, target: Snapshot) -> None:

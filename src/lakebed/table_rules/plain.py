@@ -18,7 +18,7 @@ from lakebed.streams.table_stream import TableStream, check_streamable
 from lakebed.table_rules.interface import ChainColumns, TableRules
 from lakebed.table_rules.partition_costs import PartitionStatus
 from lakebed.table_rules.planned_read import PlannedRead, ReadVersion
-from lakebed.table_rules.write_guard import WriteGuard
+from lakebed.table_rules.write_guard import Drop, WriteGuard
 
 
 class PlainRules(TableRules):
@@ -44,7 +44,7 @@ class PlainRules(TableRules):
     def stream(self, wanted: TableStream) -> TableStream:
         return wanted
 
-    def guard_write(self, *, same_rows: bool = False) -> WriteGuard:  # noqa: ARG002 - every write may do what it does
+    def guard_write(self, *, same_rows: bool = False, drop: Drop | None = None) -> WriteGuard:  # noqa: ARG002 - all may
         return WriteGuard()
 
     def check_row_changes(self) -> None:
@@ -61,6 +61,9 @@ class PlainRules(TableRules):
 
     def expire_partitions(self, **given: Any) -> list[dict[str, Any]]:
         return expire_partitions(self.store, **given)
+
+    def before_expiry(self) -> None:
+        pass
 
     def check_rollback(self, target: Snapshot) -> None:
         pass

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.commit.commit import Commit
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A write that removes whole partitions and adds no rows.
+
+    ``force``: also if rows of other partitions then read differently. ``may_change`` are encoded partitions for which
+    the caller accepts that.
+    """
+
+    force: bool = False
+    may_change: frozenset[bytes] = frozenset()
 
 
 class WriteGuard:

@@ -1,4 +1,4 @@
-"""``chain``: compact, enable, disable."""
+"""``chain``: compact, expire, materialize, enable, disable."""
 
 from __future__ import annotations
 
@@ -48,3 +48,36 @@ def test_disable_and_enable(cli: Lakebed, days: Days) -> None:
         days.main.drop_branch(branch)
     assert cli.json("chain", "enable", "db.t")["branches"] == ["delta", "snapshot"]
     assert days.view(4) == {1: "a", 2: "d2", 3: "d3", 4: "d4"}
+
+
+def test_expire(cli: Lakebed, days: Days) -> None:
+    cli("chain", "compact", "db.t", "--where", "date = '20250803'")
+    plan = cli.json("chain", "expire", "db.t", "--before", "2025-08-09")
+    assert plan["dry_run"]
+    assert plan["partitions"] == [{"date": "20250802"}, {"date": "20250803"}]
+    assert plan["without_view"] == [{"date": "20250802"}]
+    assert plan["kept"] == [{"partition": {"date": "20250804"}, "reason": "later days are merged from it"}]
+    assert (plan["files"], plan["snapshot_id"]) == (2, None)
+    assert days.days("delta") == [2, 3, 4]
+    shown = cli("chain", "expire", "db.t", "--before", "2025-08-09", "--yes").out
+    assert "dropped the changes of 2 partitions, " in shown
+    assert "none any more" in shown
+    assert "kept date=20250804: later days are merged from it" in shown
+    assert days.days("delta") == [4]
+    assert days.view(4) == {1: "a", 2: "d2", 3: "d3", 4: "d4"}
+    assert "no changes to drop" in cli("chain", "expire", "db.t", "--before", "2025-08-09", "--yes").out
+    assert "not a time" in cli.fails(2, "chain", "expire", "db.t", "--before", "soon")
+
+
+def test_materialize(cli: Lakebed, days: Days) -> None:
+    plain = days.lake.create_table("db.plain", days.main.arrow_schema, partition_by=["date"])
+    where = ("--into", "db.plain", "--where", "date = '20250804'")
+    plan = cli.json("chain", "materialize", "db.t", *where, "--dry-run")
+    assert (plan["dry_run"], plan["partitions"]) == (True, [{"partition": {"date": "20250804"}, "rows": None}])
+    assert plain.count() == 0
+    for _ in range(2):
+        shown = cli("chain", "materialize", "db.t", *where)
+        assert "wrote the views of 1 partition to db.plain, 4 rows:" in shown.out
+        assert "date=20250804: 4 rows" in shown.out
+    assert plain.count() == 4
+    assert "not found" not in cli.fails(4, "chain", "materialize", "db.t", "--into", "db.none", "--where", "date = '1'")

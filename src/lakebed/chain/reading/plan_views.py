@@ -6,7 +6,7 @@
   Without an anchor they are all changes up to the asked one.
 * A *gap day* is a day that a query names and that no branch has. It shows the same merge: the state as of that day,
   *carried* over from the days before it. With ``chain-table.gap-read = strict`` it has no rows, and it is not passed to
-  this module.
+  this module. Nor is a gap day whose changes were dropped (:mod:`lakebed.chain.dropped_changes`).
 * *Skipped* full partitions (stale ones, or those that a compaction rebuilds) are neither read nor used as anchors.
 
 Anchors and changes are looked up whether or not the query asks for them; the query only decides which partitions are

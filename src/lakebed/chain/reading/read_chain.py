@@ -26,7 +26,7 @@ from lakebed.chain.reading.branch_versions import BranchVersions
 from lakebed.chain.reading.chain_reader import ANCHOR, ASKED, POSITION, ChainReader
 from lakebed.chain.reading.gap_days import gap_partitions
 from lakebed.chain.reading.plan_views import Kind, View, plan_views
-from lakebed.chain.staleness import stale_partitions
+from lakebed.chain.staleness import ChainState
 from lakebed.errors import DataError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.index_files.deletion_vector import VectorRange
@@ -145,13 +145,15 @@ def plan_chain(main: BranchRead, chain: ChainTable, versions: BranchVersions) ->
     groups = None if of_group == pred.TRUE else of_group
     full = Branch.of(keys, chain.full, versions.full, groups)
     delta = Branch.of(keys, chain.delta, versions.delta, groups)
-    stale = stale_partitions(chain, versions.full, versions.delta)
+    state = ChainState(chain, versions.full, versions.delta)
+    stale = state.stale
     hidden = main.partitions()
     existing = {link.encoded for link in (*full.links, *delta.links)}
     gaps: list[Link] = []
     if TableOptions(main.schema.options).chain_gap_read == "carry":
         known = {link.group for link in (*full.links, *delta.links)}
-        gaps = gap_partitions(keys, condition, known, existing.union(hidden.to_pylist()))
+        named = gap_partitions(keys, condition, known, existing.union(hidden.to_pylist()))
+        gaps = [day for day in named if state.dropped.has_view(day, state.usable)]
     views = plan_views(
         full.links,
         delta.links,

@@ -1,4 +1,4 @@
-"""``chain``: convert a table to a chain table or back, and build full partitions of a chain table."""
+"""``chain``: convert a table to a chain table or back, build full partitions, drop old changes, copy views."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from lakebed.cli.arguments import DryRun, Json, TableArgument, Warehouse, Where, Yes
+from lakebed.cli.arguments import DryRun, Json, TableArgument, Warehouse, Where, Yes, moment
 from lakebed.cli.consent import plan_or_act, with_rule
 from lakebed.cli.open_warehouse import GuardedGroup, open_table
 from lakebed.cli.output import Column, Output, listing, show_text
-from lakebed.format.human_text import count_text
+from lakebed.format.human_text import count_text, size_text
 
 app = typer.Typer(
     cls=GuardedGroup,
     no_args_is_help=True,
-    help="Chain tables: convert a table to one or back, and build full partitions.",
+    help="Chain tables: convert a table to one or back, build full partitions, drop old changes, copy views.",
 )
 
 Pattern = Annotated[
@@ -101,6 +101,80 @@ def _view(record: dict[str, Any]) -> RenderableType:
         Column.count("rows", "rows"),
     ]
     return Group(Text(f"{doing} {count_text(len(rows), 'full partition')}"), listing(rows, columns))
+
+
+@app.command("expire")
+@with_rule
+def expire(
+    name: TableArgument,
+    before: Annotated[
+        str, typer.Option("--before", metavar="TIME", help="Days before this time: '2025-01-31', or '30 d' ago.")
+    ],
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Drop the changes of old days that full partitions hold. Views of full partitions and of later days stay."""
+    table = open_table(warehouse, name)
+
+    def run(only_plan: bool) -> dict[str, Any]:
+        done = table.expire_changes(moment(before) or 0, dry_run=only_plan)
+        return {
+            "table": table.name,
+            "partitions": [_texts(values) for values in done.partitions],
+            "without_view": [_texts(values) for values in done.without_view],
+            "kept": [{"partition": _texts(values), "reason": reason} for values, reason in done.kept],
+            "files": done.files,
+            "bytes": done.bytes,
+            "snapshot_id": done.snapshot,
+        }
+
+    plan_or_act(
+        Output(as_json=as_json),
+        run,
+        _expiry_view,
+        question="Drop these changes?",
+        yes=yes,
+        dry_run=dry_run,
+        idle=lambda record: not record["partitions"],
+    )
+
+
+def _expiry_view(record: dict[str, Any]) -> RenderableType:
+    kept = [Text(show_text(f"kept {_shown(one['partition'])}: {one['reason']}")) for one in record["kept"]]
+    if not record["partitions"]:
+        return Group(Text("no changes to drop"), *kept)
+    doing = "would drop" if record["dry_run"] else "dropped"
+    rows = [
+        {"partition": _shown(one), "view": "none any more" if one in record["without_view"] else "full partition"}
+        for one in record["partitions"]
+    ]
+    head = f"{doing} the changes of {count_text(len(rows), 'partition')}, {size_text(record['bytes'])}"
+    return Group(Text(head), listing(rows, [Column("partition", "partition"), Column("view", "view")]), *kept)
+
+
+@app.command("materialize")
+def materialize(
+    name: TableArgument,
+    into: Annotated[str, typer.Option("--into", metavar="TABLE", help="A plain table with the same columns.")],
+    where: Annotated[str, typer.Option("--where", metavar="SQL", help="Which partitions, as a condition in SQL.")],
+    dry_run: DryRun = False,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Write the views of days to a plain table, which readers without chain tables can read. Replaces these days there."""
+    table, target = open_table(warehouse, name), open_table(warehouse, into)
+    out = Output(as_json=as_json)
+    with out.progress(f"writing views of {table.name}"):
+        done = table.materialize_chain(target, where=where, dry_run=dry_run)
+    record = {
+        "table": table.name,
+        "into": done.into,
+        "dry_run": dry_run,
+        "partitions": [{"partition": _texts(values), "rows": rows} for values, rows in done.partitions],
+    }
+    out.emit(record, lambda _: Group(*(Text(show_text(line)) for line in str(done).splitlines())))
 
 
 @app.command("enable")

@@ -86,7 +86,9 @@ class Commit:
     If the plan returns the same object every time, the commit is rebased without writing its delta again. A plan that
     depends on the snapshot, as of an overwrite, is computed again after every lost race. ``merge`` makes the new base
     list from the metas of the latest snapshot, instead of what the options of the table ask for. ``statistics`` is the
-    name of a statistics file that this and later snapshots refer to.
+    name of a statistics file that this and later snapshots refer to. ``static_keys`` are the partition columns that a
+    static overwrite names, which replaces all partitions with these values (none: the whole table); ``None`` for all
+    other commits.
     """
 
     kind: CommitKind
@@ -100,6 +102,7 @@ class Commit:
     allow_empty: bool = False
     merge: Callable[[ManifestWriter, list[ManifestMeta]], manifest_merge.Merged] | None = None
     statistics: str | None = None
+    static_keys: tuple[str, ...] | None = None
 
 
 def append(change: Change, **more: object) -> Commit:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from lakebed.errors import LakebedError, NotFoundError, OptionError, unknown_name
+from lakebed.format.partition_names import partition_text
 from lakebed.rows.sort_order import STRATEGIES
 from lakebed.sql.procedures.procedure import Call, Procedure, Rows, matches, partitions, where
 from lakebed.table import Table
@@ -55,6 +56,27 @@ def _compact_chain_table(call: Call) -> Rows:
     (spec,) = partitions(text)
     partition = {name: value.strip("\"'") for name, value in spec.items()}
     return [(bool(call.table().compact_chain(partition, overwrite=call.given.get("overwrite", False))),)]
+
+
+def _expire_changes(call: Call) -> Rows:
+    done = call.table().expire_changes(call.given["before"], dry_run=call.given.get("dry_run", False))
+    verb = "would drop" if done.dry_run else "dropped"
+    rows = [
+        (partition_text(values), f"{verb}, no view any more" if values in done.without_view else f"{verb}, still full")
+        for values in done.partitions
+    ]
+    return rows + [(partition_text(values), f"kept: {reason}") for values, reason in done.kept]
+
+
+def _materialize_chain(call: Call) -> Rows:
+    into, table = call.open(call.given["into"], {}), call.table()
+    specs = [
+        {name: value.strip("\"'") for name, value in spec.items()}
+        for spec in (partitions(call.given["partitions"]) if "partitions" in call.given else ())
+    ]
+    dry_run = call.given.get("dry_run", False)
+    done = table.materialize_chain(into, specs or None, where=call.given.get("where"), dry_run=dry_run)
+    return [(partition_text(values), rows) for values, rows in done.partitions]
 
 
 def _compact_database(call: Call) -> Rows:
@@ -315,6 +337,11 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
     ),
     "delete_branch": Procedure({"table": "string", "branch": "string"}, _DONE, _delete_branch),
     "delete_tag": Procedure({"table": "string", "tag": "string"}, _DONE, _delete_tag),
+    "expire_changes": Procedure(
+        {"table": "string", "before": "string", "dry_run?": "boolean"},
+        {"partition": "string", "result": "string"},
+        _expire_changes,
+    ),
     "expire_partitions": Procedure(
         {
             "table": "string",
@@ -343,6 +370,11 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
     "expire_tags": Procedure({"table": "string", "older_than?": "string"}, {"expired_tags": "string"}, _expire_tags),
     "fast_forward": Procedure({"table": "string", "branch": "string"}, _DONE, _fast_forward),
     "mark_partition_done": Procedure({"table": "string", "partitions": "string"}, _DONE, _mark_partition_done),
+    "materialize_chain": Procedure(
+        {"table": "string", "into": "string", "partitions?": "string", "where?": "string", "dry_run?": "boolean"},
+        {"partition": "string", "rows": "long"},
+        _materialize_chain,
+    ),
     "merge_branch": Procedure(
         {"table": "string", "source_branch": "string", "target_branch?": "string"}, _DONE, _merge_branch
     ),
