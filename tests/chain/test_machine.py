@@ -5,8 +5,8 @@ The model keeps the changes of each day in the order of their writes, and the fu
 they were written. What a compaction builds is what the model shows of that day; it remembers the days of changes and
 the anchor that it saw, and counts as stale once one of them is overwritten.
 
-Clean-up (drops of changes, expiry of changes, of partitions and of snapshots) is checked twice: against the model, and by
-comparing what the table itself shows before and after it.
+Clean-up (drops of changes, expiry of changes, of partitions and of snapshots) is checked twice: against the model, and
+by comparing what the table itself shows before and after it.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Chain:
         return {key: value for key, value in rows.items() if value is not None}
 
     def needs(self, gone: set[int], overwritten: int | None = None) -> bool:
-        """Whether dropping full partitions leaves changes without the anchor that they had, or loses dropped changes."""
+        """Whether dropping full partitions leaves changes without their anchor, or loses dropped changes."""
         left = self.usable - gone
         return self.loses_dropped(gone & self.usable, left, overwritten) or any(
             day not in left and any(one < day for one in self.usable) and not any(one < day for one in left)

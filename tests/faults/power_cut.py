@@ -1,15 +1,14 @@
-# ruff: noqa: PTH - the changes are those of the storage, which uses os as well
 """A model of what a file system may leave of an operation after a power cut.
 
-:func:`recorded` notes every change that the local storage makes to the disk, and every flush. :class:`Disk` replays such
-changes up to any point. What was not flushed is uncertain then:
+:func:`recorded` notes every change that the local storage makes to the disk, and every flush. :class:`Disk` replays
+such changes up to any point. What was not flushed is uncertain then:
 
 * a change of a folder (a new name, a rename, a deletion) is there or not, each independently of the others, until the
   folder is flushed;
 * the content of a file is there, half of it, or nothing, until the file is flushed.
 
-:meth:`Disk.leave` writes one of the possible outcomes to a folder. A model is stricter than real file systems, which keep
-most changes in order.
+:meth:`Disk.leave` writes one of the possible outcomes to a folder. A model is stricter than real file systems, which
+keep most changes in order.
 """
 
 from __future__ import annotations

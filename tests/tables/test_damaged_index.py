@@ -1,4 +1,6 @@
-"""Damaged index files of tables with dynamic buckets: no key gets a second row, no row is missed, and a rebuild repairs."""
+"""Damaged index files of tables with dynamic buckets: no key gets a second row, no row is missed, and a rebuild
+repairs.
+"""
 
 from __future__ import annotations
 

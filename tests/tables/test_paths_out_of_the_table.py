@@ -144,7 +144,8 @@ OPERATIONS: dict[str, Operation] = {
     "roll back": lambda t: t.rollback_to(snapshot=2),
 }
 BY_NAME_ONLY = {"remove orphans", "roll back", "truncate", "drop partition", "delete"}
-"""These do not build paths of data files (the delete drops a whole file), so an external path does not matter to them."""
+"""These do not build paths of data files (the delete drops a whole file), so an external path does not matter to them.
+"""
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

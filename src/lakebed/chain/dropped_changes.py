@@ -1,4 +1,4 @@
-"""Changes that were dropped although full partitions hold them: clean-up, which must change no view of these partitions.
+"""Changes that were dropped although full partitions hold them: clean-up, which changes no view of the partitions.
 
 A full partition *holds* the changes that are merged into it. Once such changes are dropped, the full partition is the
 only place that has their rows, so it must not be rebuilt, dropped or emptied:
@@ -103,8 +103,9 @@ class DroppedChanges:
         """The full partitions among ``gone`` without which views would lack dropped changes, each with such a change.
 
         ``fulls`` are the full partitions before they are removed, ``added`` those that are new, and ``deltas`` the
-        changes that are left. Changes that are ``overwritten`` are not lost. A view lacks the changes if it merges over the day of the removed partition: the view
-        of a later day that has changes, or any later day if an earlier full partition is left and no later one.
+        changes that are left. Changes that are ``overwritten`` are not lost. A view lacks the changes if it merges over
+        the day of the removed partition: the view of a later day that has changes, or any later day if an earlier full
+        partition is left and no later one.
         """
         if not self.by_group:
             return []

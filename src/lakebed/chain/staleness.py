@@ -10,8 +10,8 @@ Reads skip a stale partition, and a compaction rebuilds it. A full partition is 
   commits.
 
 Dropped changes make nothing stale, whoever dropped them: a full partition holds their rows
-(:mod:`lakebed.chain.dropped_changes`). A commit that overwrites changes with no rows at all is not a drop. Lakebed marks
-it (:data:`lakebed.format.commit_facts.CHAIN_REPLACED`), because its files look the same.
+(:mod:`lakebed.chain.dropped_changes`). A commit that overwrites changes with no rows at all is not a drop. Lakebed
+marks it (:data:`lakebed.format.commit_facts.CHAIN_REPLACED`), because its files look the same.
 
 A partition that cannot be rebuilt, because its sources were dropped, is still read. Appending to old changes makes
 nothing stale. A partition that was written by hand after it was built has no lineage any more.

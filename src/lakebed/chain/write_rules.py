@@ -1,8 +1,8 @@
 """Rules for writes to a data branch of a chain table, in addition to those of every write.
 
 * The chain columns of new rows must form a time, in both branches.
-* The full branch must not lose a partition that changes need (:mod:`lakebed.chain.anchors`), or that holds changes which
-  were dropped (:mod:`lakebed.chain.dropped_changes`).
+* The full branch must not lose a partition that changes need (:mod:`lakebed.chain.anchors`), or that holds changes
+  which were dropped (:mod:`lakebed.chain.dropped_changes`).
 * A commit that overwrites changes (kind OVERWRITE on the delta branch) empties the full partitions of the same days, by
   a second commit. It is refused if one of those is needed. If the process dies between the two commits, reads treat
   these partitions as stale, and the next write empties them.

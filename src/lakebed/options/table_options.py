@@ -195,8 +195,8 @@ class TableOptions:
     def is_durable(self, *, otherwise: bool) -> bool:
         """Returns whether commits survive a power cut; ``otherwise`` holds where the option is not set.
 
-        >>> TableOptions({}).is_durable(otherwise=True), TableOptions({"commit.durable": "no"}).is_durable(otherwise=True)
-        (True, False)
+        >>> [TableOptions(given).is_durable(otherwise=True) for given in ({}, {"commit.durable": "no"})]
+        [True, False]
         """
         chosen = self.commit_durable
         return otherwise if chosen is None else chosen

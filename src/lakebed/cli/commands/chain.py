@@ -163,7 +163,10 @@ def materialize(
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
-    """Write the views of days to a plain table, which readers without chain tables can read. Replaces these days there."""
+    """Write the views of days to a plain table, which readers without chain tables can read.
+
+    Replaces these days there.
+    """
     table, target = open_table(warehouse, name), open_table(warehouse, into)
     out = Output(as_json=as_json)
     with out.progress(f"writing views of {table.name}"):

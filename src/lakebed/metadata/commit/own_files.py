@@ -1,8 +1,9 @@
 """A commit checks right before it becomes visible that the files which it adds still exist.
 
-Until the snapshot exists, nothing refers to these files, so a removal of orphan files may delete them: if the write took
-longer than ``older_than``, or if a clock was wrong. Such a commit would be acknowledged and unreadable, so it fails
-instead. The check costs one request per file. Files of a later removal are safe, because it reads the references first.
+Until the snapshot exists, nothing refers to these files, so a removal of orphan files may delete them: if the write
+took longer than ``older_than``, or if a clock was wrong. Such a commit would be acknowledged and unreadable, so it
+fails instead. The check costs one request per file. Files of a later removal are safe, because it reads the references
+first.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _FEW: Final = 32
 
 
 def added_files(
-    store: TableStore, schema: TableSchema, entries: Sequence[pa.Table], index: Sequence[IndexEntry]
+    store: TableStore, schema: TableSchema, entries: Sequence[pa.Table], index: Sequence[IndexEntry] = ()
 ) -> list[str]:
     """Returns the paths of the data files, extra files and index files that a commit adds."""
     found = [path for table in entries for path in _added_data_files(store, schema, table)]

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from lakebed.errors import NotFoundError
 from lakebed.format.commit_facts import DURABLE, read_flag
 from lakebed.format.snapshot import Snapshot
-from lakebed.metadata.commit.durable import added_files
+from lakebed.metadata.commit.own_files import added_files
 from lakebed.metadata.store import TableStore
 
 

@@ -21,8 +21,7 @@ from lakebed.format.manifest.manifest import ManifestMeta, decode_manifest, deco
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.statistics.table_statistics import statistics_from_json
-from lakebed.metadata.data_file_paths import data_file_paths
-from lakebed.metadata.hash_indexes import index_path
+from lakebed.metadata.data_file_paths import data_file_paths, index_file_path
 from lakebed.metadata.store import TableStore
 
 _THREADS: Final = 8
@@ -53,7 +52,7 @@ class WholeCheck:
         found += self._statistics(snapshot)
         if not found and schema is not None:  # else it is not known which files the snapshot needs
             found += self._data(schema, snapshot, entries, changelog)
-            found += self._checked((index_path(self.store, entry), entry.file_size) for entry in index)
+            found += self._checked((index_file_path(self.store, entry), entry.file_size) for entry in index)
         return found
 
     def _schema(self, snapshot: Snapshot, found: list[str]) -> TableSchema | None:
