@@ -1,4 +1,4 @@
-"""Another process drops the branch, and may create it again, at any step of a fast-forward: main is never left empty."""
+"""Another process drops the branch, or creates it again, at each step of a fast-forward: main is never left empty."""
 
 from __future__ import annotations
 
