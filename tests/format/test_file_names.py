@@ -71,6 +71,21 @@ def test_a_column_is_judged_like_one_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BAD)
+def test_slices_and_chunks(name: str) -> None:
+    whole = pa.array(["data-1", name, "data-2", "data-3"])
+    for fine in (
+        whole.slice(2),
+        whole.slice(0, 1),
+        whole.slice(4),
+        pa.chunked_array([whole.slice(3), whole.slice(0, 1)]),
+    ):
+        check_file_names(fine, "m")
+    for bad in (whole.slice(1, 1), whole.slice(1), pa.chunked_array([whole.slice(2), whole.slice(0, 2)])):
+        with pytest.raises(CorruptError, match="m refers to a file named"):
+            check_file_names(bad, "m")
+
+
+@pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("change", ["file_name", "extra_files"])
 @pytest.mark.parametrize("count", [1, 2000])  # small manifests are decoded by other code than large ones
 def test_manifests(name: str, change: str, count: int) -> None:

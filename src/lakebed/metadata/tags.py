@@ -313,7 +313,7 @@ def _delete(store: TableStore, texts: dict[str, bytes], *, dry_run: bool) -> Rem
     """Deletes tag files, then the files that nothing else needs. No other files are deleted for damaged tags."""
     snapshots = _snapshots_of(store, texts)
     files = [DoomedFile(store.paths.tag(name), len(text), "tag") for name, text in texts.items()]
-    if not dry_run:
+    if files and not dry_run:
         check_own_folders(store)
         for file in files:
             store.storage.delete(file.path)

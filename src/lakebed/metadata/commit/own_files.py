@@ -23,6 +23,7 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.data_file_paths import index_file_path, path_array
 from lakebed.metadata.store import TableStore
 
+_PLACE: Final = ("partition", "bucket", "file_name", "extra_files", "external_path")
 _THREADS: Final = 8
 _FEW: Final = 32
 """Up to this number of files, threads would cost more than they save."""
@@ -37,7 +38,10 @@ def added_files(
 
 
 def _added_data_files(store: TableStore, schema: TableSchema, entries: pa.Table) -> Iterator[str]:
-    added = entries.filter(pc.equal(entries["kind"], ADD)) if len(entries) else entries
+    added = entries.select(_PLACE) if len(entries) else entries
+    is_add = entries["kind"].to_numpy() == ADD
+    if not is_add.all():
+        added = added.filter(pa.array(is_add))
     if not len(added):
         return
     paths = path_array(store, schema, added)
