@@ -76,9 +76,10 @@ class Manifests:
     def _read_whole_list(self, name: str, size: int | None) -> list[ManifestMeta]:
         """Returns a list after a check of its size: a truncated list may be valid and name too few manifests."""
         data, path = self.list_bytes(name), self.paths.manifest(name)
+        metas = decode_manifest_list(data, where=path)
         if size is not None and len(data) != size:
             raise CorruptError(f"{path} has {len(data)} bytes, but its snapshot says {size}; {ROLL_BACK}")
-        return decode_manifest_list(data, where=path)
+        return metas
 
     def check_whole(self, snapshot: Snapshot, delta: Sequence[ManifestMeta]) -> None:
         """Raises if a manifest that a snapshot added is missing or truncated, unless it is in the cache.

@@ -428,7 +428,7 @@ class _Attempts:
                 self._synced.update(sync.files)
             return self._is_still_latest(latest)
 
-        made = self._store.snapshots.create(snapshot, still, sync=sync)
+        made = self._store.snapshots.create(snapshot, still, sync)
         if made:
             index_sidecar.note(self._store, snapshot, latest)
         return made
