@@ -408,11 +408,13 @@ class Lake:
 
 
 def _branch_option(store: TableStore) -> str:
-    """Returns the branch that the table's options name; main if its newest schema is damaged, so that it opens."""
+    """Returns the branch that the table's options name; main if the newest of its schemas is damaged."""
     try:
         return TableOptions(store.schema().options).branch
     except CorruptError:
-        return MAIN_BRANCH
+        if not store.has_older_schemas:
+            raise
+        return MAIN_BRANCH  # so that the table can be opened and repaired
 
 
 def open_any(lake: Lake, name: str, *, options: Mapping[str, object] | None = None) -> Table | SystemTable:

@@ -19,7 +19,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -111,10 +111,6 @@ class Faulty(Wrapped):
             self._inner.replace(path, data, gap=gap, sync=sync)
 
         return self._atomic("replace", path, data, run, gap=gap)
-
-    def sync(self, paths: Iterable[str], *, below: str) -> Any:
-        files = list(paths)
-        return self.call("sync", below, lambda: self._inner.sync(files, below=below))
 
     def append(self, path: str, data: bytes) -> None:
         def half() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +143,10 @@ class Wrapped:
             return self.call(name, path, lambda: inner(path, *arguments, **named))
 
         return called
+
+    def sync(self, paths: Iterable[str], *, below: str) -> Any:
+        given = list(paths)
+        return self.call("sync", below, lambda: self._inner.sync(given, below=below))
 
 
 class Failing(Wrapped):

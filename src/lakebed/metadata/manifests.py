@@ -63,21 +63,30 @@ class Manifests:
 
     def base_and_delta(self, snapshot: Snapshot) -> list[ManifestMeta]:
         """Returns every manifest of a snapshot, in the order in which their entries apply."""
-        return [
-            *self._read_whole_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size),
-            *self._read_whole_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size),
-        ]
+        return self.base(snapshot) + self.delta(snapshot)
+
+    def base(self, snapshot: Snapshot) -> list[ManifestMeta]:
+        """Returns the manifests that a snapshot took over from the one before."""
+        return self._read_whole_list(snapshot.base_manifest_list, snapshot.base_manifest_list_size)
+
+    def delta(self, snapshot: Snapshot) -> list[ManifestMeta]:
+        """Returns the manifests that a snapshot added."""
+        return self._read_whole_list(snapshot.delta_manifest_list, snapshot.delta_manifest_list_size)
 
     def _read_whole_list(self, name: str, size: int | None) -> list[ManifestMeta]:
         """Returns a list after a check of its size: a truncated list may be valid and name too few manifests."""
         data, path = self.list_bytes(name), self.paths.manifest(name)
+        metas = decode_manifest_list(data, where=path)
         if size is not None and len(data) != size:
             raise CorruptError(f"{path} has {len(data)} bytes, but its snapshot says {size}; {ROLL_BACK}")
-        return decode_manifest_list(data, where=path)
+        return metas
 
-    def check_whole(self, snapshot: Snapshot, metas: Sequence[ManifestMeta]) -> None:
-        """Raises if a manifest of a snapshot is missing or truncated. Manifests in the cache are not checked."""
-        for meta in metas:
+    def check_whole(self, snapshot: Snapshot, delta: Sequence[ManifestMeta]) -> None:
+        """Raises if a manifest that a snapshot added is missing or truncated, unless it is in the cache.
+
+        A power cut damages the last commits. Older manifests are checked when they are read.
+        """
+        for meta in delta:
             path = self.paths.manifest(meta.file_name)
             if not self.cache.holds(path) and (size := self._size(path, "manifest")) != meta.file_size:
                 raise CorruptError(f"{path} has {size} bytes, but its list says {meta.file_size}; {ROLL_BACK}")

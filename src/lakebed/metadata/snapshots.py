@@ -153,7 +153,7 @@ class Snapshots:
                 found = list(pool.map(self.find, ids))
         return [snapshot for snapshot in found if snapshot is not None]
 
-    def create(self, snapshot: Snapshot, still: Callable[[], bool] | None = None, *, sync: Sync | None = None) -> bool:
+    def create(self, snapshot: Snapshot, still: Callable[[], bool] | None = None, sync: Sync | None = None) -> bool:
         """Makes a snapshot visible and updates the hint; returns ``False`` if another commit has its id.
 
         ``still`` is called immediately before: it returns whether the table is unchanged since the snapshot was

@@ -52,6 +52,11 @@ class TableStore:
             raise NotFoundError(f"table {self.name} does not exist at {self.paths.root}")
         return self._overlaid(latest)
 
+    @property
+    def has_older_schemas(self) -> bool:
+        """Whether there are schemas before the latest one."""
+        return len(self.schemas.ids()) > 1
+
     def schema_of(self, snapshot: Snapshot) -> TableSchema:
         """Returns the schema that a snapshot was written with."""
         return self._overlaid(self.schemas.get(snapshot.schema_id))

@@ -6,7 +6,6 @@ topic: reading, writing, history, versions (branches, tags, rollback), maintenan
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -51,8 +50,11 @@ class Table(ReadMethods, WriteMethods, HistoryMethods, VersionMethods, Maintenan
     def __init__(self, store: TableStore, spark: SparkSession | None = None) -> None:
         self._store = store
         self._spark = spark
-        with contextlib.suppress(CorruptError):  # repair() may remove a damaged schema
+        try:
             store.schema()  # a table that is not there fails here, not later
+        except CorruptError:
+            if not store.has_older_schemas:  # else repair() can remove the newest one
+                raise
 
     # ---------------------------------------------------------------------------------------------- what it is
 

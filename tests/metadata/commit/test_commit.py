@@ -513,8 +513,8 @@ def test_an_outcome_that_cannot_be_told_keeps_everything(store: TableStore, afte
 def test_an_interruption_after_the_commit_says_so(store: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
     create = type(store.snapshots).create
 
-    def interrupted(self: Any, snapshot: Snapshot, still: Callable[[], bool]) -> bool:
-        create(self, snapshot, still)
+    def interrupted(self: Any, snapshot: Snapshot, still: Callable[[], bool], *more: Any) -> bool:
+        create(self, snapshot, still, *more)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(type(store.snapshots), "create", interrupted)
@@ -525,7 +525,7 @@ def test_an_interruption_after_the_commit_says_so(store: TableStore, monkeypatch
 
 
 def test_an_interruption_before_the_commit_leaves_nothing(store: TableStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: Any, snapshot: Snapshot, still: Callable[[], bool]) -> bool:
+    def interrupted(self: Any, snapshot: Snapshot, still: Callable[[], bool], *more: Any) -> bool:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(type(store.snapshots), "create", interrupted)

@@ -402,7 +402,8 @@ def test_a_snapshot_whose_entries_do_not_fold_is_named(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
     commit_files(store, adds("a"))
     first = latest(store)
-    twice = replace(first, id=2, base_manifest_list=first.delta_manifest_list)
+    size = first.delta_manifest_list_size
+    twice = replace(first, id=2, base_manifest_list=first.delta_manifest_list, base_manifest_list_size=size)
     assert store.snapshots.create(twice)
     with pytest.raises(CorruptError, match=r"snapshot 2 of db\.t: file a is added twice"):
         scan(store, request(store))

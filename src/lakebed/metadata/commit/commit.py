@@ -210,9 +210,11 @@ class _Attempts:
         kind = self._request.kind
         if kind is CommitKind.APPEND and (change.has_deletes or change.marks_rows):
             kind = CommitKind.OVERWRITE
-        metas = [] if latest is None else self._store.manifests.base_and_delta(latest)
+        metas: list[ManifestMeta] = []
         if latest is not None:
-            self._store.manifests.check_whole(latest, metas)
+            delta = self._store.manifests.delta(latest)
+            self._store.manifests.check_whole(latest, delta)
+            metas = self._store.manifests.base(latest) + delta
         self._check(latest, metas, change)
         base = self._base(latest, metas)
         if self._request.merge is not None and self._merge is None and change.is_empty:
@@ -435,7 +437,7 @@ class _Attempts:
             return True
 
         try:
-            made = self._store.snapshots.create(snapshot, still, sync=sync)
+            made = self._store.snapshots.create(snapshot, still, sync)
         except NotFoundError:  # a file to flush does not exist
             check_own_files(self._store, own)
             raise
