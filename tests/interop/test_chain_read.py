@@ -284,3 +284,17 @@ def test_changes_that_java_drops_stay_in_the_full_partitions_that_hold_them(
     for day, rows in before.items():
         assert shown(table.scan(where=f"dt = '{day}'").to_arrow()) == rows
     assert table.verify().ok
+
+
+def test_java_shows_what_it_showed_after_changes_expired(java: Oracle, ours: Ours, tmp_path: Path) -> None:
+    case = plain_days()
+    set_up(java, tmp_path, case)
+    write(java, tmp_path, case)
+    table = ours._table(tmp_path, "db.t")
+    table.compact_chain({"dt": "20250103"})
+    before = java.read(tmp_path, "db.t").to_pylist()
+    done = table.expire_changes("2025-01-04")
+    gone = {one["dt"] for one in done.without_view}
+    assert gone == {"20250102"}
+    left = [row for row in before if row["dt"] not in gone]
+    assert shown(java.read(tmp_path, "db.t")) == sorted(map(repr, left))

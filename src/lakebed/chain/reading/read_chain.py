@@ -8,6 +8,7 @@ Paimon.
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from lakebed.chain.reading.branch_schemas import DELTA, FULL, ChainStore, check_
 from lakebed.chain.reading.branch_versions import BranchVersions
 from lakebed.chain.reading.chain_reader import ANCHOR, ASKED, POSITION, ChainReader
 from lakebed.chain.reading.gap_days import gap_partitions
-from lakebed.chain.reading.plan_views import Kind, View, plan_views
+from lakebed.chain.reading.plan_views import Group, Kind, View, plan_views
 from lakebed.chain.staleness import ChainState
 from lakebed.errors import DataError, UnsupportedError
 from lakebed.format import predicate as pred
@@ -153,7 +154,7 @@ def plan_chain(main: BranchRead, chain: ChainTable, versions: BranchVersions) ->
     if TableOptions(main.schema.options).chain_gap_read == "carry":
         known = {link.group for link in (*full.links, *delta.links)}
         named = gap_partitions(keys, condition, known, existing.union(hidden.to_pylist()))
-        gaps = [day for day in named if state.dropped.has_view(day, state.usable)]
+        gaps = _with_view(named, state, [link for link in full.links if link.encoded not in stale])
     views = plan_views(
         full.links,
         delta.links,
@@ -163,6 +164,18 @@ def plan_chain(main: BranchRead, chain: ChainTable, versions: BranchVersions) ->
         gaps=gaps,
     )
     return ChainPlan(keys, hidden, full, delta, tuple(views), stale)
+
+
+def _with_view(gaps: Sequence[Link], state: ChainState, usable: Sequence[Link]) -> list[Link]:
+    """The gap days whose state is known. Most are after the last full partition, where no log needs to be read."""
+    last: dict[Group, dt.datetime] = {}
+    for link in usable:
+        last[link.group] = max(link.time, last.get(link.group, link.time))
+    return [
+        day
+        for day in gaps
+        if day.group not in last or day.time > last[day.group] or state.dropped.has_view(day, usable)
+    ]
 
 
 def _satisfying(existing: set[bytes], condition: pred.Node | None, main: BranchRead) -> frozenset[bytes] | None:
