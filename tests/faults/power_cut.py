@@ -69,17 +69,17 @@ class _Log:
 
     def write_new(self, path: str, data: bytes) -> None:
         with self._lock:
-            self.make_folders(os.path.dirname(path))  # noqa: PTH120 - as the storage does it
+            self.make_folders(os.path.dirname(path))
             self.change(lambda: self._write_new(path, data), "create", path, data)
 
     def make_folders(self, folder: str) -> None:
-        if not os.path.isdir(folder):  # noqa: PTH112
-            self.make_folders(os.path.dirname(folder))  # noqa: PTH120
-            self.change(lambda: os.mkdir(folder), "mkdir", folder)  # noqa: PTH102
+        if not os.path.isdir(folder):
+            self.make_folders(os.path.dirname(folder))
+            self.change(lambda: os.mkdir(folder), "mkdir", folder)
 
     def flush_one(self, path: str) -> None:
         with self._lock:
-            there = os.path.exists(path)  # noqa: PTH110
+            there = os.path.exists(path)
             self._flush_one(path)
             if there:
                 self.events.append(("flush", path))
@@ -87,7 +87,7 @@ class _Log:
     def append(self) -> Callable[..., None]:
         def run(storage: LocalStorage, path: str, data: bytes) -> None:
             with self._lock:
-                self.make_folders(os.path.dirname(path))  # noqa: PTH120
+                self.make_folders(os.path.dirname(path))
                 self.change(lambda: self._append(storage, path, data), "append", path, data)
 
         return run
@@ -97,7 +97,7 @@ class _Log:
             with self._lock:
                 for folder, folders, files in os.walk(path, topdown=False):
                     self.events += [("unlink", f"{folder}/{name}") for name in (*files, *folders)]
-                if os.path.exists(path):  # noqa: PTH110
+                if os.path.exists(path):
                     self.events.append(("unlink", path))
                 self._delete_tree(storage, path)
 
@@ -143,10 +143,10 @@ class _Os:
         self._log.change(lambda: os.link(source, target), "link", source, target)
 
     def unlink(self, path: str) -> None:
-        self._log.change(lambda: os.unlink(path), "unlink", path)  # noqa: PTH108
+        self._log.change(lambda: os.unlink(path), "unlink", path)
 
     def replace(self, source: str, target: str) -> None:
-        self._log.change(lambda: os.replace(source, target), "rename", source, target)  # noqa: PTH105
+        self._log.change(lambda: os.replace(source, target), "rename", source, target)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(os, name)
@@ -155,16 +155,16 @@ class _Os:
 def _path_class(log: _Log) -> type[PosixPath]:
     class Noted(PosixPath):
         def unlink(self, missing_ok: bool = False) -> None:  # noqa: ARG002 - as in pathlib
-            log.change(lambda: os.unlink(self), "unlink", str(self))  # noqa: PTH108
+            log.change(lambda: os.unlink(self), "unlink", str(self))
 
         def rmdir(self) -> None:
-            log.change(lambda: os.rmdir(self), "unlink", str(self))  # noqa: PTH106
+            log.change(lambda: os.rmdir(self), "unlink", str(self))
 
         def mkdir(self, *_mode: Any, parents: bool = False, exist_ok: bool = False) -> None:  # noqa: ARG002
             log.make_folders(str(self))
 
         def rename(self, target: Any) -> Any:
-            return log.change(lambda: os.rename(self, target), "rename", str(self), str(target))  # noqa: PTH104
+            return log.change(lambda: os.rename(self, target), "rename", str(self), str(target))
 
     return Noted
 

@@ -436,13 +436,11 @@ class _Attempts:
             check_own_files(self._store, own)
             return True
 
-        try:
-            made = self._store.snapshots.create(snapshot, still, sync)
-        except NotFoundError:  # a file to flush does not exist
-            check_own_files(self._store, own)
-            raise
+        made = self._store.snapshots.create(snapshot, still, sync)
         if made:
             index_sidecar.note(self._store, snapshot, latest)
+        elif self._durable and self._is_still_latest(latest):  # the create also fails if a file to flush is missing
+            check_own_files(self._store, own)
         return made
 
     def _own_files(self, snapshot: Snapshot) -> list[str]:
