@@ -258,8 +258,8 @@ def test_files_of_a_lost_snapshot_are_not_deleted(tmp_path: Path, lost: list[int
     before = files_below(tmp_path)
     for dry_run in (True, False):
         with pytest.raises(CorruptError, match=r"table db.t: .*snapshot.* nothing was deleted; restore"):
-            remove_orphan_files(store, older_than=FUTURE, dry_run=dry_run)
+            remove_orphan_files(store, older_than=FUTURE, dry_run=dry_run, force=True)
     assert files_below(tmp_path) == before
     for number, text in saved.items():
         Path(store.paths.snapshot(number)).write_bytes(text)
-    assert remove_orphan_files(store, older_than=FUTURE, dry_run=False).files == ()
+    assert remove_orphan_files(store, older_than=FUTURE, dry_run=False, force=True).files == ()

@@ -79,9 +79,10 @@ def test_a_write_that_is_paused_before_it_becomes_visible(table: Callable[..., T
     assert made.verify(deep=True).ok
 
 
+@pytest.mark.parametrize("durable", [False, True])
 @pytest.mark.parametrize("kind", ["data", "manifest", "list"])
-def test_every_file_of_a_commit_is_checked(table: Callable[..., Table], kind: str) -> None:
-    made = table()
+def test_every_file_of_a_commit_is_checked(table: Callable[..., Table], kind: str, durable: bool) -> None:
+    made = table(options={"commit.durable": str(durable).lower()})
     made.write([{"id": 1, "v": "a"}])
     patterns = {"data": "bucket-0/data-*", "manifest": "manifest/manifest-[!l]*", "list": "manifest/manifest-list-*"}
     before = set(Path(made.path).glob(patterns[kind]))
