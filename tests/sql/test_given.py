@@ -63,3 +63,9 @@ def test_arguments_that_can_be_what_they_should(lake: Lake, db: str, kept: str) 
     for number, given in enumerate(("1", "'1'", "1S", "CAST(1 AS TINYINT)", "1.0", "NULL", "1 + 1")):
         assert lake.sql(f"CALL sys.create_tag('{db}.t', 'x{number}', {given})").collect() == [(True,)]
     assert lake.sql(f"CALL sys.compact_manifest('{db}.t', dry_run => 'true')").collect() == [(True,)]
+
+
+def test_young_orphan_files_need_force(lake: Lake, db: str, kept: str) -> None:
+    with pytest.raises(OptionError, match="younger than one hour"):
+        lake.sql(f"CALL sys.remove_orphan_files('{db}.t', '0 s')")
+    assert lake.sql(f"CALL sys.remove_orphan_files('{db}.t', '0 s', force => true)").collect() == [(0, 0)]

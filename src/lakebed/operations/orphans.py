@@ -100,7 +100,7 @@ def _cutoff(older_than: object, now: int, *, force: bool) -> int:
         raise OptionError(
             f"older_than is {older_than!r}, which includes files that are younger than one hour: they may belong to a "
             "commit that is still running, which would fail. Nothing was deleted; use '1 h' or more, or pass force=True "
-            "if nobody writes to the table"
+            "(--force on the command line) if nobody writes to the table"
         )
     return cutoff
 

@@ -27,3 +27,12 @@ def test_orphans(cli: Lakebed, orders: Table) -> None:
     assert cli.json("orphans", "db.orders", "--yes")["dry_run"] is False
     assert not stray.exists()
     assert orders.scan().to_arrow().num_rows == 3
+
+
+def test_young_files_need_force(cli: Lakebed, orders: Table) -> None:
+    stray = Path(orders.path, "day=2025-01-01", "bucket-0", "data-00000000-0000-0000-0000-000000000000-0.parquet")
+    stray.write_bytes(b"x" * 100)
+    assert "younger than one hour" in cli.fails(3, "orphans", "db.orders", "--older-than", "0 s", "--yes")
+    assert stray.exists()
+    assert cli.json("orphans", "db.orders", "--older-than", "0 s", "--yes", "--force")["file_count"] == 1
+    assert not stray.exists()

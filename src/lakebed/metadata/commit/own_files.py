@@ -25,8 +25,8 @@ from lakebed.metadata.store import TableStore
 
 _PLACE: Final = ("partition", "bucket", "file_name", "extra_files", "external_path")
 _THREADS: Final = 8
-_FEW: Final = 32
-"""Up to this number of files, threads would cost more than they save."""
+_BATCH: Final = 64
+"""The files that one thread checks at a time; for fewer, threads would cost more than they save."""
 
 
 def added_files(
@@ -55,12 +55,12 @@ def _added_data_files(store: TableStore, schema: TableSchema, entries: pa.Table)
 
 def check_own_files(store: TableStore, paths: Sequence[str]) -> None:
     """Raises CommitConflictError if a file of the commit does not exist."""
-    exists = store.storage.exists
-    if len(paths) <= _FEW:
-        missing = [path for path in paths if not exists(path)]
+    if len(paths) <= _BATCH:
+        missing = _missing(store, paths)
     else:
+        batches = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
         with ThreadPoolExecutor(_THREADS) as pool:
-            missing = [path for path, found in zip(paths, pool.map(exists, paths), strict=True) if not found]
+            missing = [path for found in pool.map(lambda batch: _missing(store, batch), batches) for path in found]
     if missing:
         raise CommitConflictError(
             f"{len(missing)} of the {count_text(len(paths), 'file')} that this write to {store.name} created no longer "
@@ -68,3 +68,7 @@ def check_own_files(store: TableStore, paths: Sequence[str]) -> None:
             "remove_orphan_files() with a too short older_than, or on a host with a wrong clock. Nothing was committed; "
             "write the data again"
         )
+
+
+def _missing(store: TableStore, paths: Sequence[str]) -> list[str]:
+    return [path for path in paths if not store.storage.exists(path)]
