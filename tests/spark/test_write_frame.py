@@ -14,10 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.faults.power_cut import recorded
 from tests.metadata.stores import files_below
 from tests.spark.storages import Deadly
 from tests.spark.tables import data_files, entries, frame, live_files, put, replace_rows, rows
 
+from lakebed import connect
+from lakebed.engine import WritePlan
 from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, DataError, LakebedError, UnsupportedError
 from lakebed.format.types.spark_types import schema_to_spark
 from lakebed.metadata.plan.file_scan import ScanMode, ScanRequest, scan
@@ -538,3 +541,24 @@ def test_leftovers_of_a_job_are_told_by_their_names(store: Make) -> None:
     job.remove(table, table.schema(), keep=[names["one"]])
     assert files_below(f"{table.paths.root}/p=1") == {f"bucket-0/{names['one']}", f"bucket-0/{names['other']}"}
     assert files_below(table.paths.indexes) == set()
+
+
+# ------------------------------------------------------------------------------------------------------ durable commits
+
+
+@pytest.mark.parametrize("is_durable", [True, False])
+@pytest.mark.parametrize("more", [{}, PK], ids=["append", "keyed"])
+def test_a_task_flushes_what_it_wrote(tmp_path: Path, more: dict[str, Any], is_durable: bool) -> None:
+    """Only the machine of the task can: the commit runs elsewhere on a cluster."""
+    lake = connect(tmp_path, options={"commit.durable": is_durable})
+    lake.create_database("db")
+    store = lake.create_table("db.t", "k INT NOT NULL, v INT", **more)._store
+    plan = WritePlan(store, store.schema(), None, False, lambda _: {})
+    task = write._WriteTask.of(plan, JobFiles.new())
+    columns = {name: pa.array(range(9), pa.int32()) for name in ("k", "v", exchange.ORDER)}
+    with recorded() as events:
+        task.write([pa.table({**columns, exchange.ORDER: pa.array(range(9), pa.int64())})])
+    written = {event[1] for event in events if event[0] == "create"}
+    flushed = {event[1] for event in events if event[0] == "flush"}
+    assert written
+    assert flushed & written == (written if is_durable else set())

@@ -20,7 +20,7 @@ from tests.storage import processes
 
 from lakebed import connect
 from lakebed.errors import AlreadyExistsError, NotFoundError, StorageError
-from lakebed.storage import LocalStorage, Storage
+from lakebed.storage import LocalStorage, Storage, Sync
 
 WORKERS = 8
 
@@ -455,3 +455,23 @@ def test_only_empty_folders_are_deleted(tmp_path: Path) -> None:
     assert not storage.delete_empty_folder(str(tmp_path / "full"))
     assert not storage.delete_empty_folder(str(tmp_path / "full" / "file"))
     assert (tmp_path / "full" / "file").exists()
+
+
+# ------------------------------------------------------------------------------------------------- after a power cut
+
+
+def test_files_that_survive_a_power_cut_are_like_others(storage: Storage, tmp_path: Path) -> None:
+    root = str(tmp_path)
+    storage.write(f"{root}/a/b/data", b"1")
+    sync = Sync(root, (f"{root}/a/b/data", f"{root}/gone"))
+    assert storage.create_exclusive(f"{root}/s/one", b"2", sync=sync)
+    assert not storage.create_exclusive(f"{root}/s/one", b"3", sync=sync)
+    assert not storage.create_exclusive(f"{root}/s/two", b"3", lambda: False, sync=sync)
+    storage.replace(f"{root}/s/one", b"4", sync=sync)
+    assert storage.read(f"{root}/s/one") == b"4"
+    storage.sync([f"{root}/a/b/data", f"{root}/s", f"{root}/nothing/here"], below=root)
+    assert files_in(root) == {"a/b/data", "s/one"}
+
+
+def files_in(root: str) -> set[str]:
+    return {str(path.relative_to(root)) for path in Path(root).rglob("*") if path.is_file()}
