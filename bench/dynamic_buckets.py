@@ -85,7 +85,7 @@ def assigner(system: str, keys: int) -> dict[str, Any]:
 
 
 def _ours() -> tuple[Callable[[npt.NDArray[np.int32]], Any], Callable[[], int]]:
-    from lakebed.buckets.dynamic import Assigner, Spread
+    from lakebed.buckets.choose_dynamic import Assigner, Spread
 
     made = Assigner(Spread(TARGET_ROWS))
     return made.assign, lambda: made.nbytes

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from lakebed.buckets.fixed import bucket_of_rows
+from lakebed.buckets.choose_fixed import bucket_of_rows
 from lakebed.format.binary_row import encode_rows
 from lakebed.format.murmur import hash_rows
 from lakebed.format.types.data_types import Atomic, DataType

@@ -23,7 +23,7 @@ from lakebed.format.paths import TablePaths
 from lakebed.format.schema.table_schema import create_schema
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
 from lakebed.format.types.column_ddl import parse_columns
-from lakebed.metadata.history.index_sidecar import forget_indexes, note
+from lakebed.metadata.history.history_index import forget_indexes, note
 from lakebed.metadata.history.pages import find_page
 from lakebed.metadata.store import TableStore
 from lakebed.storage import LocalStorage

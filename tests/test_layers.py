@@ -125,9 +125,9 @@ GOOD = {
     "lakebed.metadata.commit": "from lakebed.format.b import x\nfrom . import scan",
     "lakebed.metadata.scan": "from ..format import b",
     "lakebed.rows": "",
-    "lakebed.rows.write": "from lakebed.buckets.fixed import x",
+    "lakebed.rows.write": "from lakebed.buckets.choose_fixed import x",
     "lakebed.buckets": "",
-    "lakebed.buckets.fixed": "from lakebed.metadata import scan",
+    "lakebed.buckets.choose_fixed": "from lakebed.metadata import scan",
     "lakebed.chain": "",
     "lakebed.chain.layout": "from lakebed.metadata import scan",
     "lakebed.chain.rules": "from lakebed.chain.layout import x",
@@ -196,5 +196,5 @@ def test_a_circle_within_a_layer_is_found(text: str) -> None:
 
 
 def test_rows_and_buckets_are_one_layer_without_circles() -> None:
-    (problem,) = problems({**GOOD, "lakebed.buckets.fixed": "from lakebed.rows import write"})
+    (problem,) = problems({**GOOD, "lakebed.buckets.choose_fixed": "from lakebed.rows import write"})
     assert "a circle of imports" in problem

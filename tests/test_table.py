@@ -17,7 +17,7 @@ import pytest
 
 import lakebed
 from lakebed import changes
-from lakebed.buckets.fixed import bucket_of_rows
+from lakebed.buckets.choose_fixed import bucket_of_rows
 from lakebed.errors import (
     CommitConflictError,
     DataError,

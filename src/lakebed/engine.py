@@ -14,9 +14,9 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from lakebed.buckets.dynamic import has_dynamic_buckets
+from lakebed.buckets.choose_dynamic import has_dynamic_buckets
 from lakebed.buckets.index_writer import IndexWriter, load_nothing, partition_loader
-from lakebed.buckets.placement import DynamicBuckets
+from lakebed.buckets.partition_assigners import DynamicBuckets
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import NO_ENTRIES
 from lakebed.format.schema.table_schema import TableSchema

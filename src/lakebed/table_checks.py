@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakebed.buckets.dynamic import has_dynamic_buckets
+from lakebed.buckets.choose_dynamic import has_dynamic_buckets
 from lakebed.errors import OptionError, SchemaError, UnsupportedError, unknown_name
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import STRING_ROOTS, Atomic

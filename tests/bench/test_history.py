@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from bench.history import SHAPES, build, opened, timed
 
-from lakebed.metadata.history.index_sidecar import forget_indexes
+from lakebed.metadata.history.history_index import forget_indexes
 from lakebed.metadata.history.pages import find_page
 
 ROOT = Path(__file__).parents[2]

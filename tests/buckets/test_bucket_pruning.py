@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 from lakebed.buckets.bucket_pruning import buckets_of
-from lakebed.buckets.fixed import bucket_of_rows
+from lakebed.buckets.choose_fixed import bucket_of_rows
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema, create_schema
 from lakebed.format.types.column_ddl import parse_columns

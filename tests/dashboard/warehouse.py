@@ -13,7 +13,7 @@ import pyarrow as pa
 import lakebed
 from lakebed import Lake, Table, changes
 from lakebed.format.snapshot import CommitKind, snapshot_to_json
-from lakebed.metadata.history.index_sidecar import note
+from lakebed.metadata.history.history_index import note
 from lakebed.metadata.store import TableStore
 
 MANY = 2000

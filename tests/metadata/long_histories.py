@@ -11,7 +11,7 @@ from tests.metadata.stores import Logged, Wrapped, new_store
 
 from lakebed.errors import StorageError
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
-from lakebed.metadata.history.index_sidecar import note
+from lakebed.metadata.history.history_index import note
 from lakebed.metadata.store import TableStore
 
 A, C = CommitKind.APPEND, CommitKind.COMPACT

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from lakebed import changes
-from lakebed.buckets.dynamic import Spread
-from lakebed.buckets.placement import key_hashes
+from lakebed.buckets.choose_dynamic import Spread
+from lakebed.buckets.partition_assigners import key_hashes
 from lakebed.errors import CorruptError, DataError
 from lakebed.metadata.hash_indexes import HASH_CACHE, indexes_of
 from lakebed.metadata.plan.file_scan import live_entries

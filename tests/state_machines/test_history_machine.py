@@ -19,8 +19,8 @@ from tests.metadata.long_histories import ReadOnly, Refusing, commit_snapshot, s
 from tests.metadata.stores import new_store
 
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
-from lakebed.metadata.history import index_sidecar
-from lakebed.metadata.history.index_sidecar import forget_indexes, note
+from lakebed.metadata.history import history_index
+from lakebed.metadata.history.history_index import forget_indexes, note
 from lakebed.metadata.history.pages import HistoryPage, find_page
 from lakebed.metadata.store import TableStore
 
@@ -50,7 +50,7 @@ class Histories(RuleBasedStateMachine):
         self.store: TableStore = new_store(self.root / "t")
         self.model: dict[int, Snapshot] = {}
         self.open: list[Reader] = []
-        self.was_listed, index_sidecar.LISTED = index_sidecar.LISTED, listed  # type: ignore[misc]
+        self.was_listed, history_index.LISTED = history_index.LISTED, listed  # type: ignore[misc]
         forget_indexes()
         if count:
             made = snapshot(first)
@@ -60,7 +60,7 @@ class Histories(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "root"):
-            index_sidecar.LISTED = self.was_listed  # type: ignore[misc]
+            history_index.LISTED = self.was_listed  # type: ignore[misc]
             shutil.rmtree(self.root)
 
     # ------------------------------------------------------------------------------------------- what happens

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakebed import Lake, Table
-from lakebed.buckets.placement import key_hashes
+from lakebed.buckets.partition_assigners import key_hashes
 from lakebed.format.index_files import hash_index
 from lakebed.metadata.commit.commit import Change, append, commit
 from lakebed.metadata.hash_indexes import indexes_of, read_hashes

@@ -17,7 +17,7 @@ from tests.rows.keyed.keyed_tables import index_of
 from tests.tables.dynamic_tables import buckets_of, check_index, dynamic, forge_index, rows, shown
 
 from lakebed import Lake, Table
-from lakebed.buckets.placement import key_hashes
+from lakebed.buckets.partition_assigners import key_hashes
 from lakebed.errors import CorruptError
 from lakebed.metadata.hash_indexes import HASH_CACHE
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.buckets.dynamic import has_dynamic_buckets
-from lakebed.buckets.fixed import bucket_of_rows
+from lakebed.buckets.choose_dynamic import has_dynamic_buckets
+from lakebed.buckets.choose_fixed import bucket_of_rows
 from lakebed.errors import LakebedError
 from lakebed.format import predicate as pred
 from lakebed.format.murmur import hash_rows

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.buckets.placement import KnownPartition, LoadPartition
+from lakebed.buckets.partition_assigners import KnownPartition, LoadPartition
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.hash_indexes import BucketIndexUpdate, load_latest

@@ -23,9 +23,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.buckets.dynamic import Assigner, Spread
+from lakebed.buckets.choose_dynamic import Assigner, Spread
 from lakebed.buckets.index_writer import IndexWriter
-from lakebed.buckets.placement import key_hashes, partition_hash
+from lakebed.buckets.partition_assigners import key_hashes, partition_hash
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.manifest.manifest import NO_ENTRIES, entries_from_rows
 from lakebed.format.partition_names import partition_table

@@ -35,7 +35,7 @@ from lakebed.format.commit_facts import (
     read_flag,
     read_lineages,
 )
-from lakebed.format.history_index import check_of
+from lakebed.format.history_sidecar import check_of
 from lakebed.format.manifest.manifest import ADD
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.store import TableStore

@@ -30,7 +30,7 @@ from lakebed.format import predicate as pred
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.times import exact_time_text, parse_time
+from lakebed.format.time_text import exact_time_text, parse_time
 from lakebed.metadata.branch_roles import BranchRole, ChainBranches, chain_branches
 from lakebed.metadata.plan.file_scan import partition_mask
 from lakebed.metadata.plan.time_travel import find_snapshot

@@ -8,7 +8,7 @@ import typer
 
 from lakebed.cli.open_warehouse import WAREHOUSE_VARIABLE
 from lakebed.errors import OptionError
-from lakebed.format.times import parse_time
+from lakebed.format.time_text import parse_time
 
 T = TypeVar("T")
 

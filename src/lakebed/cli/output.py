@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakebed.format.human_text import size_text
-from lakebed.format.times import time_text
+from lakebed.format.time_text import time_text
 
 _PIPE_WIDTH: Final = 100_000
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")

@@ -21,7 +21,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from lakebed.buckets.dynamic import has_dynamic_buckets
+from lakebed.buckets.choose_dynamic import has_dynamic_buckets
 from lakebed.datasource.source_options import (
     Options,
     overwrites_dynamically,

@@ -19,7 +19,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from lakebed.buckets.dynamic import has_dynamic_buckets
+from lakebed.buckets.choose_dynamic import has_dynamic_buckets
 from lakebed.datasource.batch_writer import FilesWritten, TableWriter, check_frame
 from lakebed.datasource.foreach_batch import QUERY_ID, commit_user
 from lakebed.datasource.stream_staging import RowsStaged, remove_staged, stage_rows, staged_rows

@@ -16,7 +16,7 @@ from lakebed.errors import ROLL_BACK, CorruptError, UnsupportedError
 from lakebed.format.file_names import check_file_name
 from lakebed.format.human_text import count_text
 from lakebed.format.printed import Printed
-from lakebed.format.times import time_text
+from lakebed.format.time_text import time_text
 
 CURRENT_VERSION: Final = 3
 BATCH_IDENTIFIER: Final = 2**63 - 1

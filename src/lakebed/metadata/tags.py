@@ -31,7 +31,7 @@ from lakebed.errors import (
 from lakebed.format.paths import TAG_PREFIX, check_name
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag, tag_from_json, tag_to_json
-from lakebed.format.times import local_datetime, parse_length, parse_time
+from lakebed.format.time_text import local_datetime, parse_length, parse_time
 from lakebed.metadata.references.deletable import check_own_folders
 from lakebed.metadata.references.holders import only_needed_by
 from lakebed.metadata.references.removal import DoomedFile, Removal, delete_files

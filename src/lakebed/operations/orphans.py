@@ -26,8 +26,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import OptionError
-from lakebed.format.times import now_millis as local_millis
-from lakebed.format.times import parse_time
+from lakebed.format.time_text import now_millis as local_millis
+from lakebed.format.time_text import parse_time
 from lakebed.metadata.references.deletable import linked_folder
 from lakebed.metadata.references.holders import all_holders, branch_stores, needed
 from lakebed.metadata.references.lost_snapshots import check_complete

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.buckets.dynamic import has_dynamic_buckets
+from lakebed.buckets.choose_dynamic import has_dynamic_buckets
 from lakebed.buckets.rebucket import commit_upsert
 from lakebed.engine import IN_PROCESS, Engine, NewFiles, WritePlan
 from lakebed.errors import DataError

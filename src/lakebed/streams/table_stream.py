@@ -23,7 +23,7 @@ from lakebed.errors import NotFoundError, OptionError, SchemaError, UnsupportedE
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, Snapshot
-from lakebed.format.times import parse_time
+from lakebed.format.time_text import parse_time
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.consumers import Progress, find_progress, note_progress
 from lakebed.metadata.plan.interval import changes_between

@@ -12,7 +12,7 @@ import pyarrow as pa
 from lakebed.format.paths import BRANCH_PREFIX
 from lakebed.format.snapshot import load_json_object
 from lakebed.format.statistics.table_statistics import columns_to_json, statistics_from_json
-from lakebed.format.times import local_datetime
+from lakebed.format.time_text import local_datetime
 from lakebed.format.types.data_types import field_to_json
 from lakebed.metadata.consumers import list_consumers
 from lakebed.metadata.store import TableStore

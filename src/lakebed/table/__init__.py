@@ -16,7 +16,7 @@ from lakebed.errors import CorruptError, SchemaError
 from lakebed.format.schema.evolution import AddColumn, SetOption, UpdateColumnType, apply_changes
 from lakebed.format.schema.evolution import Change as SchemaChange
 from lakebed.format.schema.table_schema import TableSchema
-from lakebed.format.times import now_millis
+from lakebed.format.time_text import now_millis
 from lakebed.format.types.data_types import DataType
 from lakebed.metadata.branches import create_branch
 from lakebed.metadata.store import TableStore

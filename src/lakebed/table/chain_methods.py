@@ -26,7 +26,7 @@ from lakebed.format.partition_names import partition_predicate, partition_table,
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.times import Time, local_datetime, parse_time
+from lakebed.format.time_text import Time, local_datetime, parse_time
 from lakebed.metadata.store import TableStore
 from lakebed.operations.after_commit import after_commit
 from lakebed.options import TableOptions, normalise

@@ -9,7 +9,7 @@ from __future__ import annotations
 from lakebed.deprecation import warn_renamed
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.times import Time
+from lakebed.format.time_text import Time
 from lakebed.metadata.history.compactions import CompactionPage, find_compactions
 from lakebed.metadata.history.pages import HistoryPage, find_page
 from lakebed.metadata.plan.time_travel import find_snapshot

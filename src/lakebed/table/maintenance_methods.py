@@ -17,7 +17,7 @@ from lakebed.errors import LakebedError, OptionError
 from lakebed.format.partition_names import partition_text
 from lakebed.format.printed import Dropped
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.times import Length, Time
+from lakebed.format.time_text import Length, Time
 from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.references.removal import Removal
 from lakebed.metadata.store import TableStore

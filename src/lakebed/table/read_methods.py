@@ -11,7 +11,7 @@ import pyarrow as pa
 from lakebed.errors import OptionError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.times import Time
+from lakebed.format.time_text import Time
 from lakebed.metadata.plan.interval import Interval, find_interval, interval_of_options
 from lakebed.metadata.plan.time_travel import version_of_options
 from lakebed.metadata.store import TableStore

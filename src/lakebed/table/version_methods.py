@@ -10,7 +10,7 @@ from lakebed.errors import OptionError
 from lakebed.format.printed import Dropped
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag
-from lakebed.format.times import Length, Time, parse_time
+from lakebed.format.time_text import Length, Time, parse_time
 from lakebed.metadata import branches, consumers, tags
 from lakebed.metadata.references.removal import Removal
 from lakebed.metadata.store import TableStore

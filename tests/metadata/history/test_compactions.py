@@ -18,7 +18,7 @@ from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.history.compactions import Compaction, CompactionKind, find_compactions
-from lakebed.metadata.history.index_sidecar import forget_indexes
+from lakebed.metadata.history.history_index import forget_indexes
 from lakebed.metadata.store import TableStore
 
 COUNTS = ("input_files", "input_bytes", "input_rows", "output_files", "output_bytes", "output_rows")

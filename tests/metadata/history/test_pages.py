@@ -31,9 +31,9 @@ from tests.metadata.stores import Logged, commit_files, new_store, open_store
 from lakebed.errors import CommitOutcomeUnknownError, OptionError
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
 from lakebed.metadata.commit.commit import Change, append, commit
-from lakebed.metadata.history import index_sidecar
+from lakebed.metadata.history import history_index
 from lakebed.metadata.history import pages as history
-from lakebed.metadata.history.index_sidecar import forget_indexes
+from lakebed.metadata.history.history_index import forget_indexes
 from lakebed.metadata.history.pages import HistoryPage, Source
 from lakebed.metadata.store import TableStore
 from lakebed.operations.expire.expire_snapshots import expire_snapshots
@@ -426,7 +426,7 @@ def test_commits_keep_the_index(tmp_path: Path) -> None:
     page = find_page(with_storage(store, log), kind="APPEND", limit=2)
     assert (list(page), page.total, page.source) == (made[:-3:-1], 5, Source.INDEX)
     assert sorted(log.names("read", "snapshot-")) == ["snapshot-4", "snapshot-5"]
-    rows = index_sidecar.index_of(store).rows(store, index_sidecar.index_of(store).existing(store))
+    rows = history_index.index_of(store).rows(store, history_index.index_of(store).existing(store))
     assert rows.select(["id", "delta_record_count", "files_added", "bytes_added"]).to_pylist() == [
         {"id": number, "delta_record_count": 10, "files_added": 1, "bytes_added": 7} for number in range(1, 6)
     ]
@@ -455,7 +455,7 @@ def test_an_interrupt_at_the_line_does_not_undo_the_commit(tmp_path: Path) -> No
 
 def test_a_commit_makes_no_folders_of_a_table_that_was_dropped(tmp_path: Path) -> None:
     store = open_store(tmp_path / "gone")
-    index_sidecar.note(store, snapshot(1), None)
+    history_index.note(store, snapshot(1), None)
     assert not (tmp_path / "gone").exists()
 
 
@@ -519,7 +519,7 @@ def test_the_index_is_left_in_peace(tmp_path: Path) -> None:
 @pytest.mark.parametrize("listed", [0, 2000])
 def test_holes(tmp_path: Path, listed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that somebody took away by hand, from between the others."""
-    monkeypatch.setattr(index_sidecar, "LISTED", listed)
+    monkeypatch.setattr(history_index, "LISTED", listed)
     store, _ = write_history(tmp_path / "t", spread(90, 30), noted=True)
     assert compactions(store, limit=1).total == 30
     for number in (90, 60, 59, 30, 1):
@@ -539,7 +539,7 @@ def test_holes(tmp_path: Path, listed: int, monkeypatch: pytest.MonkeyPatch) -> 
 def test_long_histories_find_their_first_snapshot(
     tmp_path: Path, hint: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(index_sidecar, "LISTED", 0)
+    monkeypatch.setattr(history_index, "LISTED", 0)
     store, _ = write_history(tmp_path / "t", [A] * 100, first=50, noted=True)
     if hint is not None:
         Path(store.paths.earliest_hint).write_text(hint)
@@ -601,7 +601,7 @@ def test_a_fast_forward(tmp_path: Path) -> None:
 
 
 def test_the_check_tells_any_two_snapshots_apart() -> None:
-    from lakebed.format.history_index import check_of
+    from lakebed.format.history_sidecar import check_of
 
     one = snapshot(1)
     others = [

@@ -41,11 +41,11 @@ from lakebed.format.manifest.index_manifest import HASH, IndexEntry, combine
 from lakebed.format.manifest.manifest import ADD, DELETE, NO_ENTRIES, ManifestMeta
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import BATCH_IDENTIFIER, FIRST_SNAPSHOT_ID, CommitKind, Snapshot
-from lakebed.format.times import now_millis
+from lakebed.format.time_text import now_millis
 from lakebed.metadata.commit import conflicts, manifest_merge
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.own_files import added_files, check_own_files
-from lakebed.metadata.history import compactions, index_sidecar
+from lakebed.metadata.history import compactions, history_index
 from lakebed.metadata.manifests import ManifestWriter
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.step_timings import timed
@@ -438,7 +438,7 @@ class _Attempts:
 
         made = self._store.snapshots.create(snapshot, still, sync)
         if made:
-            index_sidecar.note(self._store, snapshot, latest)
+            history_index.note(self._store, snapshot, latest)
         elif self._durable and self._is_still_latest(latest):  # the create also fails if a file to flush is missing
             check_own_files(self._store, own)
         return made

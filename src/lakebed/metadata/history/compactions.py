@@ -25,7 +25,7 @@ from lakebed.format.manifest.manifest import ADD
 from lakebed.format.printed import Printed, page_text
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.times import now_millis, time_text
+from lakebed.format.time_text import now_millis, time_text
 from lakebed.metadata.history.pages import HistoryPage, Source, find_page
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions

@@ -4,7 +4,7 @@
 * Pages by offset and by cursor have the same rows. A cursor contains the last id of its page. The next page repeats and
   skips nothing if others commit (their ids are higher) or expire (their ids no longer exist) meanwhile.
 * Without a filter a page opens the snapshots that it shows. With a filter it uses the history index
-  (:mod:`lakebed.metadata.history.index_sidecar`). It opens the last snapshot of the index to check that the index is up
+  (:mod:`lakebed.metadata.history.history_index`). It opens the last snapshot of the index to check that the index is up
   to date, and opens snapshots that the index lacks once to add them.
 * If the index cannot be written, windows of snapshots are opened from the newest (or from the cursor) on, each twice as
   large as the one before, until the page is full. The total is then ``None`` unless all snapshots were read, and the
@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.errors import OptionError, unknown_name
-from lakebed.format.history_index import (
+from lakebed.format.history_sidecar import (
     UNKNOWN,
     chains,
     check_of,
@@ -38,8 +38,8 @@ from lakebed.format.history_index import (
 )
 from lakebed.format.printed import Printed, page_text
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.times import Time, now_millis, parse_time, time_text
-from lakebed.metadata.history.index_sidecar import I64, HistoryIndex, index_of
+from lakebed.format.time_text import Time, now_millis, parse_time, time_text
+from lakebed.metadata.history.history_index import I64, HistoryIndex, index_of
 from lakebed.metadata.store import TableStore
 
 Mask: TypeAlias = npt.NDArray[np.bool_]

@@ -17,7 +17,7 @@ from typing import Any, Final
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, CommitKind, Snapshot
-from lakebed.format.times import now_millis, parse_time
+from lakebed.format.time_text import now_millis, parse_time
 from lakebed.metadata.changelogs import changelog_ids, find_changelog
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions

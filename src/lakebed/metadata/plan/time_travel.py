@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.times import exact_time_text, parse_time
+from lakebed.format.time_text import exact_time_text, parse_time
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 

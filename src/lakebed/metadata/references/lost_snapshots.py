@@ -18,11 +18,11 @@ import itertools
 from dataclasses import dataclass
 
 from lakebed.errors import CorruptError
-from lakebed.format.history_index import check_of
+from lakebed.format.history_sidecar import check_of
 from lakebed.format.human_text import names_text
 from lakebed.format.paths import MAIN_BRANCH
 from lakebed.metadata.changelogs import changelog_ids
-from lakebed.metadata.history.index_sidecar import recorded
+from lakebed.metadata.history.history_index import recorded
 from lakebed.metadata.references.holders import branch_stores
 from lakebed.metadata.store import TableStore
 

@@ -22,7 +22,7 @@ from lakebed.format.partition_names import partition_table
 from lakebed.format.partition_time import PartitionTime
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind
-from lakebed.format.times import parse_length
+from lakebed.format.time_text import parse_length
 from lakebed.metadata.commit.commit import Commit, commit
 from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.plan.file_scan import live_entries

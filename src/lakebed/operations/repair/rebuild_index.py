@@ -17,9 +17,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from lakebed.buckets.dynamic import has_dynamic_buckets
+from lakebed.buckets.choose_dynamic import has_dynamic_buckets
 from lakebed.buckets.known_hashes import Hashes
-from lakebed.buckets.placement import key_hashes
+from lakebed.buckets.partition_assigners import key_hashes
 from lakebed.errors import CorruptError, LakebedError, UnsupportedError
 from lakebed.format.human_text import count_text
 from lakebed.format.index_files.hash_index import ascending

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from lakebed.buckets.fixed import bucket_of_rows
+from lakebed.buckets.choose_fixed import bucket_of_rows
 from lakebed.errors import LakebedError
 from lakebed.format.binary_row import decode_rows, encode_rows
 from lakebed.format.human_text import count_text

@@ -16,7 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.buckets.fixed import bucket_of_rows
+from lakebed.buckets.choose_fixed import bucket_of_rows
 from lakebed.format.manifest.manifest import NO_ENTRIES, entries_from_rows
 from lakebed.rows.conform import conform, portions
 from lakebed.rows.files.data_file import FileLayout, FilePlace, RollingFiles

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.buckets.fixed import bucket_of_rows
+from lakebed.buckets.choose_fixed import bucket_of_rows
 from lakebed.errors import DataError, OptionError, UnsupportedError, unknown_name
 from lakebed.format.binary_row import encode_row
 from lakebed.format.manifest.manifest import NO_ENTRIES, entries_from_rows

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lakebed.format.partition_names import partition_names, partition_values
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.times import local_millis
+from lakebed.format.time_text import local_millis
 from lakebed.metadata.data_file_paths import path_array
 from lakebed.metadata.store import TableStore
 from lakebed.service.models.common import Page

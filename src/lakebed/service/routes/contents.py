@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH
-from lakebed.format.times import local_millis
+from lakebed.format.time_text import local_millis
 from lakebed.options import TableOptions
 from lakebed.service.models.common import Page
 from lakebed.service.models.contents import BranchInfo, BucketPage, ChainView, FilePage, PartitionInfo, TagInfo

@@ -16,9 +16,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from lakebed.buckets.dynamic import Assigner, Spread, assigner_of, target_rows
+from lakebed.buckets.choose_dynamic import Assigner, Spread, assigner_of, target_rows
 from lakebed.buckets.index_writer import IndexWriter, bytes_per_row
-from lakebed.buckets.placement import KnownPartition, LoadPartition, key_hashes, partition_hash
+from lakebed.buckets.partition_assigners import KnownPartition, LoadPartition, key_hashes, partition_hash
 from lakebed.format.binary_row import encode_row
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.format.schema.table_schema import TableSchema

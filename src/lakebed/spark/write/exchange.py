@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakebed.buckets.fixed import bucket_of_rows
+from lakebed.buckets.choose_fixed import bucket_of_rows
 from lakebed.errors import LakebedError
 from lakebed.format.binary_row import encode_row
 from lakebed.format.murmur import hash_bytes, hash_rows

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.buckets.dynamic import Spread, has_dynamic_buckets
+from lakebed.buckets.choose_dynamic import Spread, has_dynamic_buckets
 from lakebed.engine import NewFiles, WritePlan
 from lakebed.errors import LakebedError
 from lakebed.format.manifest.index_manifest import IndexEntry

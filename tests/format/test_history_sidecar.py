@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakebed.errors import CorruptError
-from lakebed.format.history_index import (
+from lakebed.format.history_sidecar import (
     NO_ROWS,
     chains,
     check_of,

@@ -11,7 +11,7 @@ import pytest
 
 import lakebed
 from lakebed.errors import OptionError
-from lakebed.format.times import (
+from lakebed.format.time_text import (
     exact_time_text,
     local_datetime,
     local_millis,
@@ -131,4 +131,4 @@ def test_no_other_module_reads_times() -> None:
         if isinstance(node, ast.Attribute) and node.attr in {"fromisoformat", "fromtimestamp", "strptime"}
     }
     literals = {"format/schema/table_schema.py", "format/partition_names.py"}
-    assert readers - literals == {"format/times.py", "metadata/plan/interval.py"}
+    assert readers - literals == {"format/time_text.py", "metadata/plan/interval.py"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 from lakebed.buckets import known_hashes
-from lakebed.buckets.dynamic import MOST_BUCKETS, Assigner, Spread, assigner_of, poured
+from lakebed.buckets.choose_dynamic import MOST_BUCKETS, Assigner, Spread, assigner_of, poured
 from lakebed.buckets.known_hashes import UNKNOWN, Hashes, KnownHashes
 from lakebed.options import TableOptions
 

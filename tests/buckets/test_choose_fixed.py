@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.format.binary_rows import JAVA_NULLS, VECTORS, array_of, row_sets, types_of
 
-from lakebed.buckets.fixed import bucket_of_rows
+from lakebed.buckets.choose_fixed import bucket_of_rows
 from lakebed.errors import DataError, OptionError
 from lakebed.format.binary_row import encode_rows
 from lakebed.format.murmur import hash_bytes

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from lakebed.buckets.dynamic import Assigner, Spread
+from lakebed.buckets.choose_dynamic import Assigner, Spread
 from lakebed.buckets.known_hashes import Hashes
 from lakebed.format.binary_row import encode_row
 from lakebed.format.murmur import hash_bytes, hash_rows

@@ -1,7 +1,7 @@
 """The history index on disk and in memory: pages of history read it instead of every snapshot.
 
 The index is ``.lakebed/history-<n>`` in the folder of the branch, so it is renamed and deleted with the branch;
-``format/history_index`` has its content. It is a cache that can be deleted at any time: Paimon and the removal of
+``format/history_sidecar`` has its content. It is a cache that can be deleted at any time: Paimon and the removal of
 orphan files ignore the folder, and the next filtered page reads the snapshots again.
 
 * A commit appends its line after its snapshot is visible (:func:`note`). If that fails, or the process dies before, the
@@ -33,7 +33,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakebed.errors import CorruptError, LakebedError, NotFoundError, StorageError
-from lakebed.format.history_index import (
+from lakebed.format.history_sidecar import (
     NO_ROWS,
     SEGMENT,
     UNKNOWN,
