@@ -26,9 +26,9 @@ from lakebed.version import VERSION
 
 if TYPE_CHECKING:
     from lakebed import changes
-    from lakebed.chain.compact_chain import ChainCompaction, ChainPolicy
-    from lakebed.chain.expire_changes import ChangesExpiry
-    from lakebed.chain.materialization import Materialization
+    from lakebed.chain.maintenance.compact_chain import ChainCompaction, ChainPolicy
+    from lakebed.chain.maintenance.expire_changes import ChangesExpiry
+    from lakebed.chain.maintenance.materialization import Materialization
     from lakebed.datasource.foreach_batch import stream_to
     from lakebed.format.printed import Dropped
     from lakebed.format.schema.table_schema import TableSchema
@@ -111,9 +111,9 @@ __all__ = [
 
 _HOMES: Final = {
     "CacheStatistics": "lakebed.metadata.manifest_cache",
-    "ChainCompaction": "lakebed.chain.compact_chain",
-    "ChainPolicy": "lakebed.chain.compact_chain",
-    "ChangesExpiry": "lakebed.chain.expire_changes",
+    "ChainCompaction": "lakebed.chain.maintenance.compact_chain",
+    "ChainPolicy": "lakebed.chain.maintenance.compact_chain",
+    "ChangesExpiry": "lakebed.chain.maintenance.expire_changes",
     "CommitKind": "lakebed.format.snapshot",
     "Compaction": "lakebed.metadata.history.compactions",
     "CompactionKind": "lakebed.metadata.history.compactions",
@@ -128,7 +128,7 @@ _HOMES: Final = {
     "IndexRebuild": "lakebed.operations.repair.rebuild_index",
     "Lake": "lakebed.lake",
     "ManifestCompaction": "lakebed.operations.compact.compact_manifests",
-    "Materialization": "lakebed.chain.materialization",
+    "Materialization": "lakebed.chain.maintenance.materialization",
     "Plan": "lakebed.scan",
     "Problem": "lakebed.operations.verify.report",
     "Removal": "lakebed.metadata.references.removal",

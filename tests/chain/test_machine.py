@@ -25,7 +25,7 @@ from tests.effort import examples
 from tests.lakes import open_lake
 
 from lakebed.chain.branch_log import forget_logs, sidecar_path
-from lakebed.chain.expire_chain import expire_chain_partitions
+from lakebed.chain.maintenance.expire_chain import expire_chain_partitions
 from lakebed.errors import OptionError
 
 REGIONS = st.sampled_from(["eu", "us"])

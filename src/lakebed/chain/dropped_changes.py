@@ -3,8 +3,8 @@
 A full partition *holds* the changes that are merged into it. Once such changes are dropped, the full partition is the
 only place that has their rows, so it must not be rebuilt, dropped or emptied:
 
-* A full partition that was built (:mod:`lakebed.chain.compact_chain`) holds the changes that were dropped after its
-  build read them, and whatever its anchor holds.
+* A full partition that was built (:mod:`lakebed.chain.maintenance.compact_chain`) holds the changes that were dropped
+  after its build read them, and whatever its anchor holds.
 * A full partition that was written by hand is complete by definition. It holds all changes up to its day.
 
 A day between two full partitions whose changes were dropped has no view any more: what the earlier full partition holds

@@ -1,8 +1,8 @@
 """The rules of chain tables: what a table asks when it is main of a chain table, or one of its branches.
 
 Each question is answered by the module of its subject: reads by :mod:`lakebed.chain.reading`, writes by
-:mod:`lakebed.chain.write_rules`, expiry by :mod:`lakebed.chain.expire_chain`, verify by
-:mod:`lakebed.chain.verify_chain`. Rules about schemas are :class:`lakebed.chain.alter.ChainSchemaRules`.
+:mod:`lakebed.chain.write_rules`, expiry by :mod:`lakebed.chain.maintenance.expire_chain`, verify by
+:mod:`lakebed.chain.maintenance.verify_chain`. Rules about schemas are :class:`lakebed.chain.alter.ChainSchemaRules`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import pyarrow as pa
 
 from lakebed.chain.anchors import live_partitions
 from lakebed.chain.chain_stream import chain_stream
-from lakebed.chain.expire_chain import expire_main_partitions
 from lakebed.chain.layout import ChainTable
+from lakebed.chain.maintenance.expire_chain import expire_main_partitions
+from lakebed.chain.maintenance.verify_chain import check_chain_table
 from lakebed.chain.partition_status import chain_status
 from lakebed.chain.reading.branch_versions import BranchVersions, latest_versions, versions_at
 from lakebed.chain.reading.chain_reader import ASKED
 from lakebed.chain.reading.read_chain import ChainParts, read_chain
 from lakebed.chain.reading.read_costs import costs
 from lakebed.chain.staleness import update_branch_logs
-from lakebed.chain.verify_chain import check_chain_table
 from lakebed.chain.write_rules import ChainWriteGuard, check_rollback
 from lakebed.errors import NotFoundError, OptionError, UnsupportedError
 from lakebed.format import predicate as pred

@@ -2,9 +2,9 @@
 
 Reads skip a stale partition, and a compaction rebuilds it. A full partition is stale in two cases:
 
-* It was built by :mod:`lakebed.chain.compact_chain`, nothing was written to it since, and after it was built its
-  anchor, or changes of a day from that of its anchor to its own, were overwritten. It is also stale if its anchor was
-  stale in this sense.
+* It was built by :mod:`lakebed.chain.maintenance.compact_chain`, nothing was written to it since, and after it was
+  built its anchor, or changes of a day from that of its anchor to its own, were overwritten. It is also stale if its
+  anchor was stale in this sense.
 * The changes of its own day were overwritten after it was written. The write that overwrites changes also empties the
   full partition of that day, by a second commit; the full partition still exists if the process died between the two
   commits.

@@ -195,7 +195,7 @@ class TableOptions:
     def is_durable(self, *, otherwise: bool) -> bool:
         """Returns whether commits survive a power cut; ``otherwise`` holds where the option is not set.
 
-        >>> [TableOptions(given).is_durable(otherwise=True) for given in ({}, {"commit.durable": "no"})]
+        >>> [TableOptions(given).is_durable(otherwise=True) for given in ({}, {"commit.durable": "false"})]
         [True, False]
         """
         chosen = self.commit_durable

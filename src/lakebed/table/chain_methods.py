@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from lakebed.chain.compact_chain import Asked, ChainCompaction, ChainPolicy, compact_chain
-from lakebed.chain.convert import disable_chain, enable_chain, is_half_enabled
-from lakebed.chain.expire_changes import ChangesExpiry, expire_changes
 from lakebed.chain.layout import ChainTable
-from lakebed.chain.materialization import Materialization
+from lakebed.chain.maintenance.compact_chain import Asked, ChainCompaction, ChainPolicy, compact_chain
+from lakebed.chain.maintenance.convert import disable_chain, enable_chain, is_half_enabled
+from lakebed.chain.maintenance.expire_changes import ChangesExpiry, expire_changes
+from lakebed.chain.maintenance.materialization import Materialization
 from lakebed.chain.reading.branch_versions import BranchVersions
 from lakebed.chain.reading.plan_views import View
 from lakebed.chain.reading.read_chain import read_views

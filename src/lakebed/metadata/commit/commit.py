@@ -439,8 +439,6 @@ class _Attempts:
         made = self._store.snapshots.create(snapshot, still, sync)
         if made:
             history_index.note(self._store, snapshot, latest)
-        elif self._durable and self._is_still_latest(latest):  # the create also fails if a file to flush is missing
-            check_own_files(self._store, own)
         return made
 
     def _own_files(self, snapshot: Snapshot) -> list[str]:

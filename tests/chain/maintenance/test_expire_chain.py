@@ -9,8 +9,8 @@ import pytest
 from tests.chain.days import Days, new_table, partition
 
 from lakebed import Lake, changes
-from lakebed.chain.expire_chain import expire_chain_partitions, expire_main_partitions, old_segments
 from lakebed.chain.layout import Link
+from lakebed.chain.maintenance.expire_chain import expire_chain_partitions, expire_main_partitions, old_segments
 from lakebed.errors import OptionError
 
 
@@ -126,7 +126,7 @@ def test_through_the_table_and_by_its_options(days: Days) -> None:
 
 
 def test_changes_that_come_while_it_expires_keep_their_anchor(days: Days, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lakebed.chain import expire_chain as module
+    from lakebed.chain.maintenance import expire_chain as module
 
     drop = module._drop
 

@@ -9,7 +9,7 @@ from tests.chain.days import OPTIONS, Days, as_dict, new_table, partition
 
 import lakebed
 from lakebed import changes
-from lakebed.chain import convert
+from lakebed.chain.maintenance import convert
 from lakebed.errors import AlreadyExistsError, CommitConflictError, DataError, LakebedError, OptionError, SchemaError
 
 PLAIN = {name: value for name, value in OPTIONS.items() if name == "bucket"}

@@ -11,8 +11,8 @@ from tests.chain.days import Days, as_dict, new_table, partition
 from tests.metadata.stores import files_below
 
 from lakebed import Lake
-from lakebed.chain import compact_chain as compact
-from lakebed.chain.compact_chain import ChainPolicy
+from lakebed.chain.maintenance import compact_chain as compact
+from lakebed.chain.maintenance.compact_chain import ChainPolicy
 from lakebed.errors import CommitConflictError, DataError, OptionError, SchemaError
 from lakebed.format.snapshot import CommitKind
 

@@ -9,7 +9,7 @@ import pytest
 from tests.chain.days import Days, codes, new_table, partition
 
 from lakebed import ChangesExpiry, Lake
-from lakebed.chain import expire_changes as module
+from lakebed.chain.maintenance import expire_changes as module
 from lakebed.errors import CommitConflictError, OptionError
 from lakebed.format.commit_facts import CHAIN_EXPIRED, read_flag
 

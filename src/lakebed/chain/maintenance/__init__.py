@@ -1,0 +1,1 @@
+"""What users do with a chain table from time to time: compact, expire, verify, convert, copy views."""
