@@ -112,6 +112,7 @@ bench: $(VENV)/.dev java
 	.venv-bench/bin/python -m bench.manifests
 	.venv-bench/bin/python -m bench.history
 	.venv-bench/bin/python -m bench.dynamic_buckets
+	$(BIN)/python -m bench.durability
 	$(BIN)/python -m bench.chain
 	$(BIN)/python -m bench.service
 	$(BIN)/python -m bench.spark_write

@@ -25,6 +25,10 @@ class State:
         """The rows of every snapshot of a branch."""
         return [rows for piece, rows in self.pieces.items() if piece[:2] == ("snapshot", place)]
 
+    def versions(self, place: str) -> list[Rows]:
+        """The rows of every snapshot and every tag of a branch: what a rollback can go back to."""
+        return [rows for piece, rows in self.pieces.items() if piece[:2] in {("snapshot", place), ("tag", place)}]
+
 
 def rows_of(table: Table, **at: Any) -> Rows:
     """All rows, sorted, none left out that is there twice."""
@@ -65,7 +69,7 @@ def check_between(found: State, before: State, after: State) -> None:
             assert piece in found.pieces, f"{piece} is lost"
     for place, rows in found.latest.items():
         wanted_rows = [state.latest[place] for state in (before, after) if place in state.latest]
-        if {before.latest.get(place), after.latest.get(place)} <= {*before.history(place)}:  # it goes back
+        if {before.latest.get(place), after.latest.get(place)} <= {*before.versions(place)}:  # it goes back
             wanted_rows += before.history(place)
         assert rows in wanted_rows, f"{place} shows {rows}, not one of {wanted_rows}"
 

@@ -7,6 +7,7 @@ operation has returned, as after it. Without it a commit may be torn, and ``repa
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -30,7 +31,7 @@ QUICK = {
     "create a tag",
     "alter",
 }
-SEEDS = 6 if STRIDE == 1 else 2
+SEEDS = 8 if os.environ.get("LAKEBED_FAULTS") == "all" else 3 if STRIDE == 1 else 2
 TORN = {
     "append",
     "upsert",

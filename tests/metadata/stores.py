@@ -49,7 +49,8 @@ class Rowless(LocalStorage):
 
 
 def open_store(root: str | Path, storage: Storage | None = None) -> TableStore:
-    return TableStore(storage or Rowless(), TablePaths(str(root)), "db.t")
+    """A table in a folder. Its commits are not flushed to disk, as those of ``tests/lakes.py``."""
+    return TableStore(storage or Rowless(), TablePaths(str(root)), "db.t", durable=False)
 
 
 def commit_files(store: TableStore, files: Any, **more: Any) -> Snapshot:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.effort import long_except
 from tests.metadata.entries import adds
 from tests.metadata.needed_files import files_on_disk, needed_files
 from tests.metadata.stores import Failing, Interrupted, Logged, commit_files, new_store, open_store, write_snapshot
@@ -360,7 +361,7 @@ def history(root: Path) -> TableStore:
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("forever", [False, True])
+@pytest.mark.parametrize("forever", long_except([False], [False, True]))
 def test_failing_at_any_call_leaves_a_sound_table(tmp_path: Path, *, after: bool, forever: bool) -> None:
     tried = 0
     history(tmp_path / "made")
