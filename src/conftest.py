@@ -16,7 +16,7 @@ def example_lake(request: pytest.FixtureRequest, tmp_path: Path, doctest_namespa
         return
     import lakebed  # noqa: PLC0415 - other examples need not wait for it
 
-    lake = lakebed.connect(tmp_path, options={"commit.durable": False})  # a flush takes milliseconds
+    lake = lakebed.connect(tmp_path)
     lake.create_database("shop")
     columns = "id BIGINT, customer STRING, amount DOUBLE, day STRING"
     orders = lake.create_table("shop.orders", columns, partition_by=["day"])

@@ -12,7 +12,7 @@ from tests.metadata.entries import adds, entries, entry
 from tests.metadata.stores import Interrupted, check_tidy, commit_files, new_store, open_store
 
 from lakebed import Table
-from lakebed.errors import CommitConflictError
+from lakebed.errors import CommitConflictError, NotFoundError
 from lakebed.format.manifest.index_manifest import IndexEntry
 from lakebed.metadata.commit import own_files
 from lakebed.metadata.commit.commit import Change, append, commit
@@ -140,3 +140,32 @@ def test_many_files_are_checked_in_parallel(tmp_path: Path) -> None:
         commit(real, append(Change(entries=adds(*names, level=1))))
     assert len(list(folder.iterdir())) == 99
     check_tidy(store.paths.root)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_table_that_is_dropped_during_the_check_is_reported_as_dropped(
+    table: Callable[..., Table], again: bool
+) -> None:
+    """The drop comes after the commit has looked at the latest snapshot, and before it looks for its files."""
+    made = table()
+    made.write([{"id": 1, "v": "a"}])
+    root = Path(made.path)
+
+    def drop() -> None:
+        root.rename(root.parent / ".gone")
+        if again:
+            new_store(root, "id BIGINT, w STRING")
+
+    class Dropping(LocalStorage):
+        asked = False
+
+        def exists(self, path: str) -> bool:
+            if "/data-" in path and not Dropping.asked:
+                Dropping.asked = True
+                drop()
+            return super().exists(path)
+
+    racing = Table(TableStore(Dropping(), made._store.paths, made.name, durable=False))
+    with pytest.raises(NotFoundError, match="another one created in its place" if again else "does not exist"):
+        racing.write([{"id": 2, "v": "b"}])
+    assert Dropping.asked

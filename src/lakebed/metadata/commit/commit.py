@@ -21,7 +21,7 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -431,15 +431,21 @@ class _Attempts:
         def still() -> bool:
             if sync is not None:  # if the id is taken already, the files are not flushed and this is not called
                 self._synced.update(sync.files)
-            if not self._is_still_latest(latest):
-                return False
-            check_own_files(self._store, own)
-            return True
+            return self._is_still_latest(latest) and self._has_own_files(own)
 
         made = self._store.snapshots.create(snapshot, still, sync)
         if made:
             history_index.note(self._store, snapshot, latest)
         return made
+
+    def _has_own_files(self, own: Sequence[str]) -> bool:
+        """Returns ``True`` if the files of this commit exist. Raises if not, or if the table was dropped with them."""
+        try:
+            check_own_files(self._store, own)
+        except CommitConflictError:
+            self._store.schema()  # raises if the table was dropped, or created again
+            raise
+        return True
 
     def _own_files(self, snapshot: Snapshot) -> list[str]:
         """Returns the paths of the files that the snapshot adds."""
