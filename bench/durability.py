@@ -46,7 +46,7 @@ def flush_millis(folder: Path) -> float:
     """The median time to flush a small new file."""
     times = []
     for number in range(50):
-        with (folder / str(number)).open("wb") as file:
+        with (folder / str(number)).open("wb", buffering=0) as file:
             file.write(b"x" * 1000)
             times.append(seconds(lambda: os.fsync(file.fileno())))
     return statistics.median(times) * 1000
