@@ -49,7 +49,18 @@ class Sync:
 
 
 class Storage(Protocol):
-    """The operations of a storage; the module docstring describes the guarantees of writes."""
+    """The operations of a storage; the module docstring describes the guarantees of writes.
+
+    Attributes:
+        is_remote: Whether a request takes milliseconds, so that independent ones should run at the same time.
+        can_rename: Whether ``rename_folder`` exists and is atomic. Where it does not, folders are only prefixes of
+            the names of files: an empty folder does not exist.
+        can_append: Whether ``append`` exists.
+    """
+
+    is_remote: bool
+    can_rename: bool
+    can_append: bool
 
     def read(self, path: str) -> bytes:
         """Returns the content of a file."""
@@ -58,7 +69,7 @@ class Storage(Protocol):
         """Returns ``length`` bytes from ``offset``, or fewer at the end of the file."""
 
     def exists(self, path: str) -> bool:
-        """Returns whether a file or folder exists."""
+        """Returns whether a file exists; a folder counts too on storages that have folders."""
 
     def is_link(self, path: str) -> bool:
         """Returns whether a path is a symbolic link; always ``False`` on a storage that has none."""

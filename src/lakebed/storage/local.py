@@ -63,6 +63,10 @@ def _open_regular(path: str, flags: int) -> int:
 class LocalStorage:
     """A :class:`~lakebed.storage.base.Storage` on the local disk."""
 
+    is_remote = False
+    can_rename = True
+    can_append = True
+
     def read(self, path: str) -> bytes:
         with explained("read", path), _opened(path) as file:
             return file.read()

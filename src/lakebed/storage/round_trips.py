@@ -1,0 +1,117 @@
+"""Counts the requests to a remote storage, and how many of them had to wait for each other.
+
+A request to an object store takes milliseconds, so an operation takes as long as its longest chain of requests of
+which each needs the answer of the one before. Calls that :func:`run_all` runs at the same time count as one in that
+chain. A storage reports each request with :func:`note_request`; there is no overhead unless somebody counts.
+
+Example:
+    >>> with counting() as trips:
+    ...     note_request("get", "s3://b/snapshot-1")
+    ...     _ = run_together([lambda name=name: note_request("get", name) for name in ("s3://b/x", "s3://b/y")])
+    >>> trips.total, trips.longest_chain, dict(trips.by_kind)
+    (3, 2, {'get': 3})
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from lakebed.storage.base import Storage
+
+_Result = TypeVar("_Result")
+_MOST_THREADS: Final = 32
+
+
+@dataclass
+class RoundTrips:
+    """The requests that were made while they were counted.
+
+    Attributes:
+        requests: The kind, the path and the position in its chain of each request, in the order in which they started.
+    """
+
+    requests: list[tuple[str, str, int]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def add(self, kind: str, path: str, position: int) -> None:
+        with self._lock:
+            self.requests.append((kind, path, position))
+
+    @property
+    def total(self) -> int:
+        """How many requests there were."""
+        return len(self.requests)
+
+    @property
+    def longest_chain(self) -> int:
+        """How many requests the longest chain has."""
+        return max((position for _, _, position in self.requests), default=0)
+
+    @property
+    def by_kind(self) -> Counter[str]:
+        """How many requests of each kind there were: get, head, put, list, delete, copy."""
+        return Counter(kind for kind, _, _ in self.requests)
+
+    def __str__(self) -> str:
+        """Returns one line for each request: its position in its chain, its kind and its path."""
+        return "\n".join(f"{position:3} {kind:6} {path}" for kind, path, position in self.requests)
+
+
+_counted: ContextVar[RoundTrips | None] = ContextVar("lakebed_counted", default=None)
+_position: ContextVar[int] = ContextVar("lakebed_position", default=0)
+
+
+@contextlib.contextmanager
+def counting() -> Iterator[RoundTrips]:
+    """Counts the requests of this thread, and of the calls that it runs with :func:`run_all`."""
+    trips = RoundTrips()
+    before, at = _counted.set(trips), _position.set(0)
+    try:
+        yield trips
+    finally:
+        _position.reset(at)
+        _counted.reset(before)
+
+
+def note_request(kind: str, path: str) -> None:
+    """Records that a request is made, if somebody counts."""
+    trips = _counted.get()
+    if trips is not None:
+        position = _position.get() + 1
+        _position.set(position)
+        trips.add(kind, path, position)
+
+
+def run_all(storage: Storage, calls: Sequence[Callable[[], _Result]]) -> list[_Result]:
+    """Runs calls that do not need each other's results: at the same time if the storage is remote.
+
+    On a local disk a thread costs more than the call, so they run one after the other there.
+
+    Returns:
+        Their results, in order. If calls raise, all of them still run, and the first error is raised.
+    """
+    if storage.is_remote:
+        return run_together(calls)
+    return [call() for call in calls]
+
+
+def run_together(calls: Sequence[Callable[[], _Result]], threads: int = _MOST_THREADS) -> list[_Result]:
+    """Runs calls at the same time, in any storage, as :func:`run_all` does for a remote one."""
+    if len(calls) < 2:
+        return [call() for call in calls]
+
+    def run(call: Callable[[], _Result]) -> tuple[_Result, int]:
+        return call(), _position.get()
+
+    with ThreadPoolExecutor(min(threads, len(calls))) as pool:
+        futures = [pool.submit(copy_context().run, run, call) for call in calls]
+    results = [future.result() for future in futures]
+    _position.set(max(position for _, position in results))
+    return [result for result, _ in results]
