@@ -3,6 +3,7 @@
 Paths are strings with ``/`` between names. There are four ways to write a file, each with its own guarantee:
 
 * ``write`` creates a file with a unique name (manifests, manifest lists). Readers open it only after it is complete.
+  A file of that name is an error on the local disk; an object store would overwrite it.
 * ``create_exclusive`` creates a file if the name is free (snapshots, schemas). Exactly one of several processes
   succeeds, and readers see the whole file or no file.
 * ``replace`` creates or replaces a file (hints). Readers see the old or the new content.
@@ -17,7 +18,7 @@ A missing file raises :class:`lakebed.errors.NotFoundError`. Any other failure r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -86,6 +87,9 @@ class Storage(Protocol):
         Names that start with a dot are left out unless ``hidden`` is set.
         """
 
+    def list_tree(self, path: str) -> Iterable[tuple[str, FileInfo]]:
+        """Returns all files below a folder, hidden ones too, with their whole paths."""
+
     def write(self, path: str, data: bytes) -> None:
         """Creates a file that does not exist yet, and its folders."""
 
@@ -125,6 +129,9 @@ class Storage(Protocol):
     def delete(self, path: str) -> None:
         """Deletes a file; does nothing if it does not exist."""
 
+    def delete_many(self, paths: Sequence[str]) -> None:
+        """Deletes files; those that do not exist are skipped. Object stores take a thousand in one request."""
+
     def delete_tree(self, path: str) -> None:
         """Deletes a folder with its content; does nothing if it does not exist."""
 
@@ -136,6 +143,9 @@ class Storage(Protocol):
 
     def rename_folder(self, source: str, target: str) -> None:
         """Renames a folder; the target must not exist."""
+
+    def copy(self, source: str, target: str) -> None:
+        """Copies a file; on object stores the bytes do not come through this process."""
 
     def arrow_filesystem(self) -> pafs.FileSystem:
         """Returns the pyarrow file system that opens the same paths, for Parquet."""

@@ -14,7 +14,7 @@ import os
 import shutil
 import stat
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -111,6 +111,14 @@ class LocalStorage:
             return []
         return found
 
+    def list_tree(self, path: str) -> Iterator[tuple[str, FileInfo]]:
+        for info in self.list(path, hidden=True):
+            inner = f"{path}/{info.name}"
+            if info.is_dir and not info.is_link:
+                yield from self.list_tree(inner)
+            else:
+                yield inner, info
+
     def write(self, path: str, data: bytes) -> None:
         with explained("write", path):
             _write_new(path, data)
@@ -187,6 +195,10 @@ class LocalStorage:
         with contextlib.suppress(NotFoundError), explained("delete", path):
             Path(path).unlink()
 
+    def delete_many(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            self.delete(path)
+
     def delete_tree(self, path: str) -> None:
         while os.path.lexists(path):
             # rmtree stops when another process deletes a file first, so repeat
@@ -215,6 +227,11 @@ class LocalStorage:
             raise AlreadyExistsError(f"cannot rename {source}: {target} already exists")
         with explained("rename", source):
             Path(source).rename(target)
+
+    def copy(self, source: str, target: str) -> None:
+        with explained("copy", source):
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
 
     def arrow_filesystem(self) -> pafs.FileSystem:
         return pafs.LocalFileSystem()
