@@ -69,11 +69,8 @@ class ObjectStorage:
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickles the settings, without open connections. Tasks on other machines open the same storage.
-
-        The settings are resolved: they contain the credentials that this process has from its environment.
-        """
-        return _unpickled, (self._service, resolved(self._settings, self._service), self._root)
+        """Pickles the settings, without open connections. Tasks on other machines open the same storage."""
+        return _unpickled, (self._service, self.settings, self._root)
 
     def __repr__(self) -> str:
         return f"<ObjectStorage {self._root}>"
@@ -88,8 +85,8 @@ class ObjectStorage:
 
     @property
     def settings(self) -> ObjectSettings:
-        """The settings, with secrets; for Spark's own file system."""
-        return self._settings
+        """The settings with which other processes open the same storage: those of the environment are in them."""
+        return resolved(self._settings, self._service)
 
     def bucket(self, location: Location) -> Any:
         """Returns the client of a bucket; it is opened once."""
