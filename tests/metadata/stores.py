@@ -137,7 +137,7 @@ class Wrapped:
 
     def __getattr__(self, name: str) -> Any:
         inner = getattr(self._inner, name)
-        if name == "arrow_filesystem":
+        if name == "arrow_filesystem" or not callable(inner):
             return inner
 
         def called(path: str, *arguments: Any, **named: Any) -> Any:

@@ -21,11 +21,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from lakebed.storage.base import Storage
 
 _Result = TypeVar("_Result")
+_Other = TypeVar("_Other")
 _MOST_THREADS: Final = 32
 
 
@@ -100,6 +101,15 @@ def run_all(storage: Storage, calls: Sequence[Callable[[], _Result]]) -> list[_R
     if storage.is_remote:
         return run_together(calls)
     return [call() for call in calls]
+
+
+def run_both(storage: Storage, first: Callable[[], _Result], second: Callable[[], _Other]) -> tuple[_Result, _Other]:
+    """Runs two calls as :func:`run_all` does, which may return results of different types."""
+    if not storage.is_remote:
+        return first(), second()
+    calls: list[Callable[[], Any]] = [first, second]
+    one, other = run_together(calls)
+    return one, other
 
 
 def run_together(calls: Sequence[Callable[[], _Result]], threads: int = _MOST_THREADS) -> list[_Result]:
