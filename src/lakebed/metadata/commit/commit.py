@@ -223,8 +223,12 @@ class _Attempts:
             kind = CommitKind.OVERWRITE
         manifests = self._store.manifests
         metas: list[ManifestMeta] = []
+        checks: list[Callable[[], None]] = [partial(self._read_history, latest)]
         if latest is not None:
-            metas = manifests.base_and_delta(latest)
+            manifests.read_ahead(latest)
+            delta = manifests.delta(latest)
+            metas = manifests.base(latest) + delta
+            checks.append(partial(manifests.check_whole, latest, delta))
         self._check(latest, metas, change)
         base = self._base(latest, metas)
         if self._request.merge is not None and self._merge is None and change.is_empty:
@@ -236,8 +240,7 @@ class _Attempts:
         else:
             self._writer.undo(keep=(*merged, *self._delta.paths))
         snapshot = self._snapshot(latest, base, self._delta, kind)
-        checks = () if latest is None else (lambda: manifests.check_whole(latest, manifests.delta(latest)),)
-        self._writer.finish(*checks, partial(self._read_history, latest))
+        self._writer.finish(*checks)
         return snapshot if self._create(snapshot, latest) else None
 
     def _read_history(self, latest: Snapshot | None) -> None:
