@@ -13,18 +13,20 @@ KILLS := tests/datasource/test_stream_kills.py
 # Measures time, so nothing else may run beside it.
 COSTS := tests/sql/test_cost.py
 SMOKE := tests/smoke
-APART := $(ON_SPARK) $(SMOKE) tests/interop tests/dashboard
+STORAGE := tests/storage_servers
+APART := $(ON_SPARK) $(SMOKE) $(STORAGE) tests/interop tests/dashboard
 # What make check runs, in this order; the workflow of the repository runs the same targets.
-CHECKS := test long spark sql streams dashboard interop cluster
+CHECKS := test storage long spark sql streams dashboard interop cluster
 # Two processes; one that has no more tests takes some of the other's.
 PYTEST2 = $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: help setup demo test check long spark cluster streams sql dashboard lint format interop bench soak java browser clean
+.PHONY: help setup demo test check long spark cluster streams sql dashboard lint format interop storage bench soak java browser servers clean
 
 help:
 	@echo "make demo       a chain table on Spark: a full load, a month of changes, any day whole, compaction, storage"
 	@echo "make test       lint, types, layers, fast tests and a smoke on Spark: before every push (8 minutes on 2 cores)"
 	@echo "make check      everything: all of the targets below up to cluster, with a table of their times (about an hour)"
+	@echo "make storage    S3, Google Cloud Storage, Azure and HDFS: tables on real servers on this machine (Go, Node, Maven)"
 	@echo "make long       fault matrices, races and benchmarks, and properties and state machines with all of their examples"
 	@echo "make spark      tables read and written on Spark, in a local session"
 	@echo "make sql        SQL files through the Spark catalog"
@@ -60,6 +62,9 @@ java:
 browser:
 	@bash tools/browser.sh
 
+servers:
+	@bash tools/servers.sh
+
 demo: $(VENV)/.spark java
 	$(BIN)/python examples/demo.py
 
@@ -79,6 +84,9 @@ test: lint java
 
 check:
 	@bash tools/check.sh $(CHECKS)
+
+storage: $(VENV)/.dev servers
+	$(PYTEST2) $(STORAGE)
 
 long: $(VENV)/.dev
 	LAKEBED_EFFORT=full $(PYTEST2) -m "long or scales or hypothesis" tests $(addprefix --ignore=,$(APART))

@@ -51,8 +51,8 @@ def test_what_cannot_be_connected_to(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(LakebedError, match="it is a file, not a folder"):
         lakebed.connect(tmp_path / "file")
-    with pytest.raises(UnsupportedError, match="s3://bucket/lake: Lakebed keeps tables on the local disk"):
-        lakebed.connect("s3://bucket/lake")
+    with pytest.raises(UnsupportedError, match="ftp://bucket/lake: Lakebed does not know the scheme ftp://"):
+        lakebed.connect("ftp://bucket/lake")
     with pytest.raises(StorageError, match="cannot create"):
         lakebed.connect(tmp_path / "file/below")
 

@@ -64,7 +64,19 @@ class CommitOutcomeUnknownError(LakebedError):
 
 
 class StorageError(LakebedError):
-    """The storage returned an error, such as no permission, no space or a failing disk."""
+    """The storage returned an error, such as no permission, no space or a failing disk.
+
+    Attributes:
+        may_have_happened: Whether the storage may have done what was asked, because its answer was lost.
+    """
+
+    may_have_happened = False
+
+
+class OutcomeUnknownError(StorageError):
+    """It is unknown whether a file was created, because the storage did not answer before the deadline."""
+
+    may_have_happened = True
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], *, where: str = "") -> str:

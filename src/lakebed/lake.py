@@ -21,7 +21,6 @@ from lakebed.errors import (
     LakebedError,
     NotFoundError,
     OptionError,
-    UnsupportedError,
     unknown_name,
 )
 from lakebed.format.paths import MAIN_BRANCH
@@ -31,7 +30,7 @@ from lakebed.metadata.manifest_cache import CacheStatistics
 from lakebed.metadata.one_look import one_look
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions, check_new, normalise
-from lakebed.storage import LocalStorage, Storage
+from lakebed.storage import LocalStorage, Storage, open_storage, plain_path
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
 from lakebed.table_checks import check_buckets, check_new_keyed, check_overlay
@@ -434,14 +433,15 @@ def connect(
     options: Mapping[str, object] | None = None,
     name: str = CATALOG_NAME,
 ) -> Lake:
-    """Opens a warehouse: a folder that holds databases and tables. The folder is created if it does not exist.
+    """Opens a warehouse: a folder that holds databases and tables. A local folder is created if it does not exist.
 
     Args:
-        warehouse: The folder.
+        warehouse: The folder: a path, ``s3://bucket/folder``, ``gs://``, ``abfss://``, ``az://`` or ``hdfs://``.
         spark: A Spark session for compactions and SQL. Reads and writes of Spark DataFrames run on the session of the
             frame in any case. Everything else runs in this process.
         options: Options of the warehouse: ``table-default.*`` for new tables, ``manifest.cache.*`` for the cache,
-            ``commit.durable`` for commits that survive a power cut (on by default).
+            ``commit.durable`` for commits that survive a power cut (on by default), and the settings of the storage,
+            such as ``s3.endpoint`` and ``s3.access-key`` (docs/storage.md).
         name: The name of the lake in SQL, the first part of ``lakebed.database.table``.
 
     Returns:
@@ -450,7 +450,7 @@ def connect(
     Raises:
         LakebedError: The path is a file.
         OptionError: An option is unknown.
-        UnsupportedError: The path is not on the local disk.
+        UnsupportedError: Lakebed does not know the scheme of the path, or a library for it is not installed.
 
     Example:
         >>> import lakebed, tempfile
@@ -459,11 +459,18 @@ def connect(
         >>> lake.databases()
         ['shop']
     """
+    given = normalise(options or {})
     text = os.fspath(warehouse)
-    if "://" in text and not text.startswith("file://"):
-        raise UnsupportedError(f"cannot open {text}: Lakebed keeps tables on the local disk; give a folder")
-    path = os.path.abspath(text.removeprefix("file://"))  # noqa: PTH100 - paths are strings here
-    storage = LocalStorage()
+    path, storage = plain_path(text), open_storage(text, given)
+    if isinstance(storage, LocalStorage):
+        _make_warehouse(path, storage)
+    else:
+        storage.make_folder(path)
+    return Lake(path, storage, given, spark, name)
+
+
+def _make_warehouse(path: str, storage: LocalStorage) -> None:
+    """Creates the folder of a warehouse on the local disk, so that it survives a power cut."""
     if os.path.exists(path) and not os.path.isdir(path):  # noqa: PTH110, PTH112
         raise LakebedError(f"cannot open {path}: it is a file, not a folder")
     nearest = path
@@ -472,4 +479,3 @@ def connect(
     storage.make_folder(path)
     if nearest != path:
         storage.sync([path], below=nearest)
-    return Lake(path, storage, options or {}, spark, name)

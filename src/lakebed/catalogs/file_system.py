@@ -3,9 +3,11 @@
 A database is a folder ``<warehouse>/<database>.db``, a table a folder ``<database>.db/<table>`` with at least one
 schema. Creating a table is the exclusive creation of its first schema. Dropping a table or database first renames its
 folder, so that it disappears at once for all readers and a writer that is still running cannot commit; then the files
-are deleted. A drop that was interrupted leaves a hidden folder, which the next drop deletes.
+are deleted. A drop that was interrupted leaves a hidden folder, which the next drop deletes. Object stores cannot
+rename: there :mod:`lakebed.metadata.move_folder` drops and renames tables.
 
-Properties of a database are in ``<database>.db/.lakebed/database.json``, which other Paimon readers ignore.
+Properties of a database are in ``<database>.db/.lakebed/database.json``, which other Paimon readers ignore. On object
+stores every database has this file, because a folder without files does not exist there.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from lakebed.format.human_text import count_text
 from lakebed.format.paths import TablePaths
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.manifest_cache import ManifestCache
+from lakebed.metadata.move_folder import delete_folder, is_being_deleted, is_being_moved, move_folder
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.store import TableStore
 from lakebed.options import normalise
@@ -64,6 +67,8 @@ class FileSystemCatalog:
             raise OptionError(f"{name!r} cannot be a database name: it must not hold '.' or '$'")
         if name in self.databases():
             return False
+        if not self._storage.can_rename:
+            return self._storage.create_exclusive(f"{self._database_path(name)}/{_DATABASE_FILE}", b"{}")
         self._storage.make_folder(self._database_path(name))
         self._sync(self._database_path(name))
         return True
@@ -77,7 +82,12 @@ class FileSystemCatalog:
                 f"database {name!r} has {count_text(len(tables), 'table')}, {tables[0]!r} among them; drop them first "
                 "or pass cascade=True"
             )
-        self._discard(self._database_path(name))
+        if self._storage.can_rename:
+            self._discard(self._database_path(name))
+            return
+        for table in tables:
+            delete_folder(self._storage, f"{self._database_path(name)}/{table}")
+        self._storage.delete_tree(self._database_path(name))
 
     def database_properties(self, name: str) -> dict[str, str]:
         """Returns the properties of a database."""
@@ -112,11 +122,9 @@ class FileSystemCatalog:
         """Returns the names of the tables of a database, sorted."""
         self.check_database(database)
         folder = self._database_path(database)
-        return sorted(
-            info.name
-            for info in self._storage.list(folder)
-            if info.is_dir and Schemas(self._storage, TablePaths(f"{folder}/{info.name}")).ids()
-        )
+        names = sorted(info.name for info in self._storage.list(folder) if info.is_dir)
+        found = run_all(self._storage, [Schemas(self._storage, TablePaths(f"{folder}/{name}")).ids for name in names])
+        return [name for name, ids in zip(names, found, strict=True) if ids]
 
     def store(self, name: TableName) -> TableStore:
         """Returns the store of a table, which need not exist."""
@@ -143,6 +151,11 @@ class FileSystemCatalog:
 
     def _check_empty(self, store: TableStore) -> None:
         """Raises if the folder holds snapshots, tags or branches of an earlier table, which the new one would show."""
+        if not self._storage.can_rename and is_being_deleted(self._storage, store.paths.root):
+            raise AlreadyExistsError(
+                f"cannot create table {store.name}: a drop of an earlier table of that name is not finished. If it was "
+                "interrupted, call drop_table again, which finishes it"
+            )
         ids = store.snapshots.ids()
         left = [*(store.paths.snapshot(number) for number in ids[:1]), *store.snapshots.tags(), *store.branch_names()]
         if left and not store.schemas.ids():  # with a schema, another process has created the table meanwhile
@@ -153,15 +166,30 @@ class FileSystemCatalog:
 
     def drop_table(self, name: TableName) -> None:
         """Deletes a table with all its snapshots, branches and files."""
-        self._discard(self.existing(name).paths.root)
+        root = self.store(name).paths.root
+        if not self._storage.can_rename and is_being_deleted(self._storage, root):
+            delete_folder(self._storage, root)  # an earlier call was interrupted
+            return
+        self.existing(name)
+        if self._storage.can_rename:
+            self._discard(root)
+        else:
+            delete_folder(self._storage, root)
 
     def rename_table(self, old: TableName, new: TableName) -> TableStore:
         """Gives a table another name, in the same or another database, and returns its store."""
-        source = self.existing(old)
+        source, target = self.store(old), self.store(new)
+        if not self._storage.can_rename and is_being_moved(self._storage, source.paths.root, target.paths.root):
+            move_folder(self._storage, source.paths.root, target.paths.root)  # an earlier call was interrupted
+            return self.store(new)
+        self.existing(old)
         self.check_database(new.database)
-        target = self.store(new)
         if target.schemas.ids():
             raise AlreadyExistsError(f"table {new} already exists")
+        if not self._storage.can_rename:
+            self._check_empty(target)
+            move_folder(self._storage, source.paths.root, target.paths.root)
+            return self.store(new)
         self._storage.rename_folder(source.paths.root, target.paths.root)
         self._sync(target.paths.root, source.paths.root.rpartition("/")[0])
         return self.store(new)

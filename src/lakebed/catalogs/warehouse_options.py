@@ -13,6 +13,7 @@ from lakebed.errors import OptionError
 from lakebed.metadata.manifest_cache import CACHE_BYTES, DISK_BYTES, DiskCache, ManifestCache
 from lakebed.metadata.manifests import SHARED_CACHE
 from lakebed.options import TableOptions, parse_duration, parse_size
+from lakebed.storage.storage_options import storage_option
 
 _TABLE_DEFAULT: Final = "table-default."
 _CACHE_SIZE: Final = "manifest.cache.max-size"
@@ -28,7 +29,7 @@ _OPTIONS: Final = (TableOptions.commit_durable.name, *_CACHE_OPTIONS)
 def check_warehouse_options(options: Mapping[str, str]) -> None:
     """Raises for an option that a warehouse does not have."""
     for option in options:
-        if not option.startswith(_TABLE_DEFAULT) and option not in _OPTIONS:
+        if not option.startswith(_TABLE_DEFAULT) and option not in _OPTIONS and storage_option(option) is None:
             raise OptionError(
                 f"unknown option {option!r} of a warehouse; options of tables go to create_table, or for all new "
                 f"tables as {_TABLE_DEFAULT + option!r}. A warehouse has {', '.join(_OPTIONS)}"

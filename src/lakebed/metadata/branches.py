@@ -6,9 +6,13 @@ that it is created from and shares the files of that snapshot.
 
 Branches are created, renamed and dropped by renaming one folder, so no reader sees an incomplete branch. A call that
 dies may leave a hidden folder ``branch/.branch-<name>.<uuid>.tmp``. Readers ignore it, and the removal of orphan files
-deletes it. A branch keeps the snapshot that it starts at readable: after the branch is visible, ``create_branch``
-checks that the snapshot still exists at its origin. If it does not, its files may be deleted at this moment, so the
-branch is deleted again and the call fails.
+deletes it. Object stores cannot rename: there the call that creates a file ``.lakebed/created`` exclusively may write
+the branch, its schemas last, and :mod:`lakebed.metadata.move_folder` renames and drops branches. If it dies, the branch
+has no schema, and can only be dropped.
+
+A branch keeps the snapshot that it starts at readable: after the branch is visible, ``create_branch`` checks that the
+snapshot still exists at its origin. If it does not, its files may be deleted at this moment, so the branch is deleted
+again and the call fails.
 
 Dropping a branch leaves its data files and manifests for the removal of orphan files.
 """
@@ -17,16 +21,19 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, OptionError, StorageError, unknown_name
-from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, TablePaths, check_name
+from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, SIDECAR_FOLDER, TablePaths, check_name
 from lakebed.format.snapshot import Snapshot, snapshot_to_json
+from lakebed.metadata.move_folder import delete_folder, move_folder
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import get_tag
 from lakebed.options import TableOptions
 
+_CLAIM: Final = f"{SIDECAR_FOLDER}/created"
 _NAMING_OPTIONS: Final = (
     TableOptions.scan_fallback_branch,
     TableOptions.scan_primary_branch,
@@ -56,6 +63,8 @@ def create_branch(
         raise _already_there(store, name)
     start = _start(store, tag, snapshot)
     branch = TablePaths(store.paths.root, name)
+    if not store.storage.can_rename:
+        return _create_in_place(store, branch, start, ignore_if_exists=ignore_if_exists)
     draft = _hidden(branch)
     try:
         store.sync(_write_draft(store, branch, draft, start))
@@ -88,21 +97,39 @@ def _start(store: TableStore, tag: str | None, snapshot_id: int | None) -> _Star
 
 def _write_draft(store: TableStore, branch: TablePaths, draft: str, start: _Start) -> list[str]:
     """Writes the files of a new branch to a hidden folder, and returns their paths."""
-    written = []
+    files = {draft + path.removeprefix(branch.branch_root): data for path, data in _content(store, branch, start)}
+    for path, data in files.items():
+        store.storage.write(path, data)
+    return list(files)
 
-    def put(path: str, data: bytes) -> None:
-        written.append(draft + path.removeprefix(branch.branch_root))
-        store.storage.write(written[-1], data)
 
-    last = None if start.snapshot is None else start.snapshot.schema_id
-    for schema_id in store.schemas.ids():
-        if last is None or schema_id <= last:
-            put(branch.schema(schema_id), store.storage.read(store.paths.schema(schema_id)))
+def _content(store: TableStore, branch: TablePaths, start: _Start) -> Iterator[tuple[str, bytes]]:
+    """Returns the files of a new branch; its schemas come last, the first one at the end."""
     if start.snapshot is not None:
-        put(branch.snapshot(start.snapshot.id), _snapshot_bytes(store, start.snapshot))
+        yield branch.snapshot(start.snapshot.id), _snapshot_bytes(store, start.snapshot)
     if start.tag is not None:
-        put(branch.tag(start.tag), store.storage.read(store.paths.tag(start.tag)))
-    return written
+        yield branch.tag(start.tag), store.storage.read(store.paths.tag(start.tag))
+    last = None if start.snapshot is None else start.snapshot.schema_id
+    for schema_id in reversed(store.schemas.ids()):
+        if last is None or schema_id <= last:
+            yield branch.schema(schema_id), store.storage.read(store.paths.schema(schema_id))
+
+
+def _create_in_place(store: TableStore, branch: TablePaths, start: _Start, *, ignore_if_exists: bool) -> TableStore:
+    """Creates a branch where the storage cannot rename: of several calls, one creates its claim."""
+    if not store.storage.create_exclusive(f"{branch.branch_root}/{_CLAIM}", b""):
+        if ignore_if_exists:
+            return store.on_branch(branch.branch)
+        raise _already_there(store, branch.branch)
+    try:
+        for path, data in _content(store, branch, start):
+            store.storage.write(path, data)
+    except BaseException:
+        with contextlib.suppress(LakebedError):
+            _remove(store, branch.branch)
+        raise
+    _keep_if_held(store, branch.branch, start)
+    return store.on_branch(branch.branch)
 
 
 def _snapshot_bytes(store: TableStore, snapshot: Snapshot) -> bytes:
@@ -145,6 +172,9 @@ def rename_branch(store: TableStore, old: str, new: str, *, force: bool = False)
         _check_unnamed(store, old, "renamed")
     if old == new or new in store.branch_names():
         raise _already_there(store, new)
+    if not store.storage.can_rename:
+        move_folder(store.storage, _folder(store, old), _folder(store, new))
+        return
     _move(store, _folder(store, old), _folder(store, new), new)
 
 
@@ -159,6 +189,9 @@ def drop_branch(store: TableStore, name: str, *, force: bool = False, ignore_if_
 
 
 def _remove(store: TableStore, name: str) -> None:
+    if not store.storage.can_rename:
+        delete_folder(store.storage, _folder(store, name))
+        return
     hidden = _hidden(TablePaths(store.paths.root, name))
     _move(store, _folder(store, name), hidden, name)
     _discard(store, hidden)

@@ -3,6 +3,7 @@
 Paths are strings with ``/`` between names. There are four ways to write a file, each with its own guarantee:
 
 * ``write`` creates a file with a unique name (manifests, manifest lists). Readers open it only after it is complete.
+  A file of that name is an error on the local disk; an object store would overwrite it.
 * ``create_exclusive`` creates a file if the name is free (snapshots, schemas). Exactly one of several processes
   succeeds, and readers see the whole file or no file.
 * ``replace`` creates or replaces a file (hints). Readers see the old or the new content.
@@ -17,7 +18,7 @@ A missing file raises :class:`lakebed.errors.NotFoundError`. Any other failure r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -48,6 +49,16 @@ class Sync:
     files: tuple[str, ...] = ()
 
 
+class RangedFile(Protocol):
+    """A file of a remote storage of which ranges are requested together. It is a binary Python file to read."""
+
+    def prefetch(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Requests ranges, each a start and an end, at the same time, and holds them."""
+
+    def fork(self) -> RangedFile:
+        """Returns the same file with a position of its own, which holds only the end of the file."""
+
+
 class Storage(Protocol):
     """The operations of a storage; the module docstring describes the guarantees of writes.
 
@@ -56,11 +67,13 @@ class Storage(Protocol):
         can_rename: Whether ``rename_folder`` exists and is atomic. Where it does not, folders are only prefixes of
             the names of files: an empty folder does not exist.
         can_append: Whether ``append`` exists.
+        has_ranges: Whether ``open_ranges`` exists.
     """
 
     is_remote: bool
     can_rename: bool
     can_append: bool
+    has_ranges: bool
 
     def read(self, path: str) -> bytes:
         """Returns the content of a file."""
@@ -91,6 +104,9 @@ class Storage(Protocol):
 
         Names that start with a dot are left out unless ``hidden`` is set.
         """
+
+    def list_tree(self, path: str) -> Iterable[tuple[str, FileInfo]]:
+        """Returns all files below a folder, hidden ones too, with their whole paths."""
 
     def write(self, path: str, data: bytes) -> None:
         """Creates a file that does not exist yet, and its folders."""
@@ -131,6 +147,9 @@ class Storage(Protocol):
     def delete(self, path: str) -> None:
         """Deletes a file; does nothing if it does not exist."""
 
+    def delete_many(self, paths: Sequence[str]) -> None:
+        """Deletes files; those that do not exist are skipped. Object stores take a thousand in one request."""
+
     def delete_tree(self, path: str) -> None:
         """Deletes a folder with its content; does nothing if it does not exist."""
 
@@ -142,6 +161,12 @@ class Storage(Protocol):
 
     def rename_folder(self, source: str, target: str) -> None:
         """Renames a folder; the target must not exist."""
+
+    def copy(self, source: str, target: str) -> None:
+        """Copies a file; on object stores the bytes do not come through this process."""
+
+    def open_ranges(self, path: str) -> RangedFile:
+        """Opens a file whose ranges can be requested together; only on storages with ``has_ranges``."""
 
     def arrow_filesystem(self) -> pafs.FileSystem:
         """Returns the pyarrow file system that opens the same paths, for Parquet."""

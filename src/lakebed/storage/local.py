@@ -14,14 +14,14 @@ import os
 import shutil
 import stat
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow.fs as pafs
 
 from lakebed.errors import AlreadyExistsError, NotFoundError, StorageError
-from lakebed.storage.base import FileInfo, Sync
+from lakebed.storage.base import FileInfo, RangedFile, Sync
 from lakebed.storage.flush import flush, flush_one
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -66,6 +66,7 @@ class LocalStorage:
     is_remote = False
     can_rename = True
     can_append = True
+    has_ranges = False
 
     def read(self, path: str) -> bytes:
         with explained("read", path), _opened(path) as file:
@@ -114,6 +115,14 @@ class LocalStorage:
         except NotFoundError:
             return []
         return found
+
+    def list_tree(self, path: str) -> Iterator[tuple[str, FileInfo]]:
+        for info in self.list(path, hidden=True):
+            inner = f"{path}/{info.name}"
+            if info.is_dir and not info.is_link:
+                yield from self.list_tree(inner)
+            else:
+                yield inner, info
 
     def write(self, path: str, data: bytes) -> None:
         with explained("write", path):
@@ -191,6 +200,10 @@ class LocalStorage:
         with contextlib.suppress(NotFoundError), explained("delete", path):
             Path(path).unlink()
 
+    def delete_many(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            self.delete(path)
+
     def delete_tree(self, path: str) -> None:
         while os.path.lexists(path):
             # rmtree stops when another process deletes a file first, so repeat
@@ -219,6 +232,14 @@ class LocalStorage:
             raise AlreadyExistsError(f"cannot rename {source}: {target} already exists")
         with explained("rename", source):
             Path(source).rename(target)
+
+    def copy(self, source: str, target: str) -> None:
+        with explained("copy", source):
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+
+    def open_ranges(self, path: str) -> RangedFile:
+        raise StorageError(f"cannot open {path} by ranges: the local disk has no use for that")
 
     def arrow_filesystem(self) -> pafs.FileSystem:
         return pafs.LocalFileSystem()
