@@ -1,7 +1,7 @@
 """How many requests each operation makes to an object store, and how many of them wait for each other.
 
 The longest chain of dependent requests decides how long an operation takes there. :data:`COSTS` is the table of all
-operations: a change that makes one cheaper or dearer has to change it, and ``docs/storage.md`` shows the same numbers.
+operations: a change that makes one cheaper or dearer has to change it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.metadata.stores import open_store
 from tests.storage.remote import Remote, open_remote
 
 from lakebed import Lake, Table, changes
-from lakebed.errors import LakebedError, NotFoundError
+from lakebed.errors import CommitOutcomeUnknownError, LakebedError, NotFoundError, StorageError
 from lakebed.format.schema.table_schema import create_schema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.column_ddl import parse_columns
@@ -338,6 +338,20 @@ def test_a_commit_does_not_stay_in_another_table(tmp_path: Path, again: bool) ->
         commit(store, append(Change(entries=adds("a"))))
     assert open_store(path).snapshots.ids() == []
     assert not list(path.glob("snapshot/*"))
+
+
+def test_a_snapshot_in_another_table_that_cannot_be_deleted_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    schema = create_schema(parse_columns("id BIGINT, v STRING"), options={}, time_millis=0)
+    assert open_store(path).schemas.create(schema)
+
+    class Stubborn(Dropped):
+        def delete(self, path: str) -> None:
+            raise StorageError(f"cannot delete {path}: made to fail")
+
+    store = open_store(path, Stubborn(lambda: recreate(store)))
+    with pytest.raises(CommitOutcomeUnknownError, match=r"snapshot-1 is not part of that one .* delete it"):
+        commit(store, append(Change(entries=adds("a"))))
 
 
 def test_a_commit_stands_if_the_table_cannot_be_looked_at(tmp_path: Path) -> None:
