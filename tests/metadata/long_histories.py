@@ -11,7 +11,7 @@ from tests.metadata.stores import Logged, Wrapped, new_store
 
 from lakebed.errors import StorageError
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
-from lakebed.metadata.history.history_index import note
+from lakebed.metadata.history.history_index import lines_before, note
 from lakebed.metadata.store import TableStore
 
 A, C = CommitKind.APPEND, CommitKind.COMPACT
@@ -81,9 +81,10 @@ def commit_snapshot(store: TableStore, kind: CommitKind = A, *, noted: bool = Tr
     """The next snapshot; without ``noted`` as somebody else commits it."""
     latest = store.snapshots.latest()
     made = snapshot(1 if latest is None else latest.id + 1, kind, **changes)
+    before = lines_before(store, latest)
     assert store.snapshots.create(made)
     if noted:
-        note(store, made, latest)
+        note(store, made, latest, before)
     return made
 
 
