@@ -25,7 +25,7 @@ def bucket(minio: MinIO) -> str:
 
 
 @pytest.fixture
-def open_lake(minio: MinIO, bucket: str) -> Callable[..., Lake]:
+def opened(minio: MinIO, bucket: str) -> Callable[..., Lake]:
     folder = uuid.uuid4().hex
 
     def connected(**more: str) -> Lake:
@@ -53,8 +53,8 @@ def filled(lake: Lake) -> tuple[Table, pa.Table]:
     return table, rows
 
 
-def test_columns_rows_and_nested_values_come_back(open_lake: Callable[..., Lake]) -> None:
-    table, rows = filled(open_lake())
+def test_columns_rows_and_nested_values_come_back(opened: Callable[..., Lake]) -> None:
+    table, rows = filled(opened())
     assert table.to_arrow().sort_by("id").cast(rows.schema).equals(rows)
     some = table.scan(["l", "id"], where="id >= 1000 AND id < 1010").to_arrow().sort_by("id")
     assert some["id"].to_pylist() == list(range(1000, 1010))
@@ -62,12 +62,12 @@ def test_columns_rows_and_nested_values_come_back(open_lake: Callable[..., Lake]
     assert table.scan(where="id < 0").to_arrow().num_rows == 0
 
 
-def test_a_read_has_two_requests_in_its_chain(open_lake: Callable[..., Lake]) -> None:
-    table, _ = filled(open_lake())
+def test_a_read_has_two_requests_in_its_chain(opened: Callable[..., Lake]) -> None:
+    table, _ = filled(opened())
     table.scan(["id"]).to_arrow()  # metadata is known from here on
     storage = table._store.storage
     paths = [path for path, _ in storage.list_tree(table.path) if path.endswith(".parquet")]
-    fresh = open_lake().table("db.t")._store.storage
+    fresh = opened().table("db.t")._store.storage
     with counting() as trips:
         file = fresh.open_ranges(paths[0])
         file.prefetch([(4, 100), (50_000, 60_000)])
@@ -75,38 +75,38 @@ def test_a_read_has_two_requests_in_its_chain(open_lake: Callable[..., Lake]) ->
     assert (trips.total, trips.longest_chain) == (2, 2), str(trips)
 
 
-def test_a_missing_data_file_is_named(open_lake: Callable[..., Lake]) -> None:
-    table, _ = filled(open_lake())
+def test_a_missing_data_file_is_named(opened: Callable[..., Lake]) -> None:
+    table, _ = filled(opened())
     storage = table._store.storage
     path = next(path for path, _ in storage.list_tree(table.path) if path.endswith(".parquet"))
     content = storage.read(path)
     storage.delete(path)
     with pytest.raises(NotFoundError, match=r"data file .*\.parquet is gone"):
-        open_lake().table("db.t").to_arrow()
+        opened().table("db.t").to_arrow()
     storage.write(path, content[:-1000] + bytes(1000))
     with pytest.raises(CorruptError, match=r"data file .*\.parquet cannot be read"):
-        open_lake().table("db.t").to_arrow()
+        opened().table("db.t").to_arrow()
     storage.write(path, content)
-    assert open_lake().table("db.t").count() == ROWS
+    assert opened().table("db.t").count() == ROWS
 
 
-def test_cached_files_need_no_requests(open_lake: Callable[..., Lake], tmp_path: Path) -> None:
-    filled(open_lake())
+def test_cached_files_need_no_requests(opened: Callable[..., Lake], tmp_path: Path) -> None:
+    filled(opened())
     folder = tmp_path / "cache"
-    first = open_lake(**{"file.cache.directory": str(folder)}).table("db.t")
+    first = opened(**{"file.cache.directory": str(folder)}).table("db.t")
     expected = first.to_arrow()
     cached = list(folder.iterdir())
     assert len(cached) == 1
-    again = open_lake(**{"file.cache.directory": str(folder)}).table("db.t")
+    again = opened(**{"file.cache.directory": str(folder)}).table("db.t")
     with counting() as trips:
         assert again.to_arrow().equals(expected)
     assert not [path for _, path, _ in trips.requests if path.endswith(".parquet")], str(trips)
     cached[0].write_bytes(cached[0].read_bytes()[:1000])
-    assert open_lake(**{"file.cache.directory": str(folder)}).table("db.t").to_arrow().equals(expected)
+    assert opened(**{"file.cache.directory": str(folder)}).table("db.t").to_arrow().equals(expected)
 
 
-def test_a_failed_write_leaves_no_file_and_no_upload(open_lake: Callable[..., Lake], minio: MinIO) -> None:
-    lake = open_lake()
+def test_a_failed_write_leaves_no_file_and_no_upload(opened: Callable[..., Lake], minio: MinIO) -> None:
+    lake = opened()
     table = lake.create_table("db.t", "id BIGINT NOT NULL, s STRING")
 
     def batches() -> Any:

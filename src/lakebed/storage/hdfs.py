@@ -89,6 +89,10 @@ class HdfsStorage:
         with explained_hdfs("read", path):
             return client.read(name).read()
 
+    def read_stamped(self, path: str) -> tuple[bytes, str | None]:
+        stamp = self.stamp(path)  # first, so that it is not newer than the content
+        return self.read(path), stamp
+
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         client, name = self._open(path)
         note_request("get", path)
