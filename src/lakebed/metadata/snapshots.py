@@ -264,7 +264,7 @@ class Snapshots:
 
     def tags(self) -> dict[str, Snapshot]:
         """Returns every tag and its snapshot, by name."""
-        names = self._tag_names()
+        names = self.tag_names()
         found = run_all(self._storage, [partial(self.find_tag, name) for name in names])
         return {name: snapshot for name, snapshot in zip(names, found, strict=True) if snapshot is not None}
 
@@ -281,11 +281,12 @@ class Snapshots:
         """Returns the snapshot of a tag."""
         found = self.find_tag(name)
         if found is None:
-            shown = ", ".join(self._tag_names()) or "none"
+            shown = ", ".join(self.tag_names()) or "none"
             raise NotFoundError(f"{self._place()} has no tag {name!r}; its tags: {shown}")
         return found
 
-    def _tag_names(self) -> list[str]:
+    def tag_names(self) -> list[str]:
+        """Returns the names of the tags, sorted."""
         names = (info.name for info in self._storage.list(self._paths.tags))
         return sorted(name.removeprefix(TAG_PREFIX) for name in names if name.startswith(TAG_PREFIX))
 
