@@ -5,6 +5,8 @@ from __future__ import annotations
 import configparser
 import datetime as dt
 import os
+import urllib.parse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,19 @@ def open_bucket(location: Location, settings: ObjectSettings) -> Any:
         raise
     except Exception as error:  # noqa: BLE001 - the client raises what Rust raised
         raise OptionError(f"cannot open {location}: {shown(error)}") from None
+
+
+def open_folder(location: Location, settings: ObjectSettings) -> S3Store:
+    """Returns a client whose root is a folder of an S3 bucket, with a slash at its end: the name of its marker."""
+    config = settings.config("s3")
+    client: Any = {"timeout": dt.timedelta(seconds=settings.timeout_seconds)}
+    key = urllib.parse.quote(location.key, safe="/~")
+    is_virtual = not parse_flag("s3.path.style.access", config.get("path_style", "true"))
+    if is_virtual and "endpoint" in config:  # the endpoint already has the bucket
+        config["endpoint"] = f"{config['endpoint'].rstrip('/')}/{key}"
+        return _open_s3(location, settings, config, client)
+    config["path_style"] = "true"
+    return _open_s3(replace(location, host=f"{location.host}/{key}"), settings, config, client)
 
 
 def _open_s3(location: Location, settings: ObjectSettings, config: dict[str, Any], client: Any) -> S3Store:
