@@ -50,6 +50,7 @@ def _delete_rest(storage: Storage, root: str) -> None:
     last = tuple(f"{root}/{part}" for part in _LAST)
     storage.delete_many([path for path in names if not path.startswith(last)])
     storage.delete_many([path for path in names if path.startswith(last)])
+    storage.delete_folder_markers(root)
     storage.delete(f"{root}/{_DELETING}")
 
 

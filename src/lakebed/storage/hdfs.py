@@ -249,6 +249,9 @@ class HdfsStorage:
         with contextlib.suppress(NotFoundError), explained_hdfs("delete", path):
             client.delete(name, True)
 
+    def delete_folder_markers(self, path: str) -> None:
+        """Does nothing: folders exist here."""
+
     def delete_empty_folder(self, path: str) -> bool:
         client, name = self._open(path)
         found = self._status(path)

@@ -20,6 +20,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ from obstore.exceptions import NotSupportedError, PreconditionError
 
 from lakebed.errors import NotFoundError, OutcomeUnknownError, StorageError, UnsupportedError
 from lakebed.storage.base import FileInfo, Sync
+from lakebed.storage.folder_markers import delete_marker, without_markers
 from lakebed.storage.location import Location, Service, parse_location
 from lakebed.storage.object_errors import explained_remote, is_conflict, is_refused_condition
 from lakebed.storage.object_files import ObjectFile, ObjectFiles, TailCache, Upload, open_object
@@ -170,16 +172,19 @@ class ObjectStorage:
 
     def list_tree(self, path: str) -> Iterator[tuple[str, FileInfo]]:
         """Returns all files below a folder with their whole paths; a thousand for each request."""
-        bucket, key = self._open(path)
+        _, key = self._open(path)
         prefix = path.removesuffix("/").removesuffix(key)
+        for each in without_markers(self._objects(path), lambda name: self.exists(prefix + name), key):
+            name = each["path"].rpartition("/")[2]
+            yield prefix + each["path"], FileInfo(name, False, each["size"], _millis(each["last_modified"]))
+
+    def _objects(self, path: str) -> Iterator[Mapping[str, Any]]:
+        """Returns all objects below a folder, with the markers of folders under the names of the folders."""
+        bucket, key = self._open(path)
         note_request("list", path)
         with explained_remote("list", path):
             for chunk in obstore.list(bucket, key or None, chunk_size=_DELETED_AT_ONCE):
-                for each in chunk:
-                    if each["path"] != key:
-                        name = each["path"].rpartition("/")[2]
-                        info = FileInfo(name, False, each["size"], _millis(each["last_modified"]))
-                        yield prefix + each["path"], info
+                yield from chunk
 
     # ------------------------------------------------------------------------------------------------- writing
 
@@ -319,6 +324,16 @@ class ObjectStorage:
     def delete_tree(self, path: str) -> None:
         while found := [name for name, _ in self.list_tree(path)]:
             self.delete_many(found)
+        self.delete_folder_markers(path)
+
+    def delete_folder_markers(self, path: str) -> None:
+        location = parse_location(path)
+        empty = [str(each["path"]) for each in self._objects(path) if not each["size"]]
+        run_together([lambda key=key: self._delete_marker(replace(location, key=key)) for key in empty])  # type: ignore[misc]
+
+    def _delete_marker(self, location: Location) -> None:
+        note_request("delete", f"{location}/")
+        delete_marker(location, self._settings)
 
     def delete_empty_folder(self, path: str) -> bool:  # noqa: ARG002 - the signature of the interface
         return False

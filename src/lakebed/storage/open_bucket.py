@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import urllib.parse
+from dataclasses import replace
 from typing import Any
 
 from obstore.store import AzureStore, GCSStore, S3Store
@@ -35,6 +37,20 @@ def open_bucket(location: Location, settings: ObjectSettings) -> Any:
         raise
     except Exception as error:  # noqa: BLE001 - the client raises what Rust raised
         raise OptionError(f"cannot open {location}: {shown(error)}") from None
+
+
+def open_folder(location: Location, settings: ObjectSettings) -> S3Store:
+    """Returns a client whose root is a folder of an S3 bucket, with a slash at its end: the name of its marker."""
+    settings = resolved(settings, "s3")
+    config = settings.config("s3")
+    client: Any = {"timeout": dt.timedelta(seconds=settings.timeout_seconds)}
+    key = urllib.parse.quote(location.key, safe="/~")
+    is_virtual = not parse_flag("s3.path.style.access", config.get("path_style", "true"))
+    if is_virtual and "endpoint" in config:  # the endpoint already has the bucket
+        config["endpoint"] = f"{config['endpoint'].rstrip('/')}/{key}"
+        return _open_s3(location, settings, config, client)
+    config["path_style"] = "true"
+    return _open_s3(replace(location, host=f"{location.host}/{key}"), settings, config, client)
 
 
 def _open_s3(location: Location, settings: ObjectSettings, config: dict[str, Any], client: Any) -> S3Store:
