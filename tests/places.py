@@ -2,8 +2,8 @@
 
 ``make storage`` runs suites of tables with ``LAKEBED_TEST_STORAGE=s3``: the fixture ``tmp_path`` is then a
 :class:`RemotePath` in a bucket of MinIO, and so is everything that is made of it. A test that looks at files or damages
-them does it through :func:`place`, so that it is the same test on every storage. A test that needs more than that of
-the local disk has the marker ``local_disk`` and does not run there.
+them does it through :func:`stored_path`, so that it is the same test on every storage. A test that needs more of the
+local disk than that has the marker ``local_disk`` and does not run there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STORAGE = os.environ.get("LAKEBED_TEST_STORAGE", "local")
 IS_LOCAL = STORAGE == "local"
 
 
-def place(path: object, *names: str) -> Any:
+def stored_path(path: object, *names: str) -> Any:
     """A file or folder of a table, to look at it or to change it: a ``Path``, or a :class:`RemotePath`."""
     text = "/".join([str(path), *names])
     return RemotePath(text) if "://" in text else Path(text)

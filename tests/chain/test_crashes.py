@@ -12,6 +12,7 @@ from tests.chain.days import Days, date_of, new_table, partition
 from tests.effort import STRIDE
 from tests.faults.storage import CHANGES, Fault, Faulty
 from tests.lakes import open_lake
+from tests.places import stored_path
 from tests.races.crew import together
 
 from lakebed import Lake, LakebedError
@@ -106,7 +107,7 @@ def test_a_fault_at_any_step_that_changes_something(tmp_path: Path, act: Act, fa
 
 
 def compact_again_and_again(folder: str, count: int) -> int:
-    days, built = Days(open_lake(Path(folder)), "db.t"), 0
+    days, built = Days(open_lake(stored_path(folder)), "db.t"), 0
     for number in range(count):
         try:
             built += bool(days.main.compact_chain(partition(3 + number % 2), overwrite=True))
@@ -116,7 +117,7 @@ def compact_again_and_again(folder: str, count: int) -> int:
 
 
 def overwrite_again_and_again(folder: str, count: int) -> int:
-    days = Days(open_lake(Path(folder)), "db.t")
+    days = Days(open_lake(stored_path(folder)), "db.t")
     for number in range(count):
         days.overwrite_changes(2 + number % 2, {2 + number % 2: f"run {number}", 10 + number: "x"})
     return count
@@ -124,7 +125,7 @@ def overwrite_again_and_again(folder: str, count: int) -> int:
 
 def look_again_and_again(folder: str, count: int) -> list[Any]:
     """The row of the anchor, as it is seen on day 4."""
-    days = Days(open_lake(Path(folder)), "db.t")
+    days = Days(open_lake(stored_path(folder)), "db.t")
     return [days.view(4).get(1) for _ in range(count)]
 
 

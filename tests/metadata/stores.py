@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.places import IS_LOCAL, place
+from tests.places import IS_LOCAL, stored_path
 
 from lakebed.errors import StorageError
 from lakebed.format.manifest.manifest import decode_manifest_list
@@ -101,12 +101,12 @@ def write_snapshot(store: TableStore, snapshot_id: int, time_millis: int = 0) ->
 
 def files_below(path: str | Path) -> set[str]:
     """Every file, hidden ones too, relative to the folder."""
-    return {str(found.relative_to(path)) for found in place(path).rglob("*") if found.is_file()}
+    return {str(found.relative_to(path)) for found in stored_path(path).rglob("*") if found.is_file()}
 
 
 def snapshots_on_disk(root: str | Path) -> dict[int, Snapshot]:
     found = {}
-    for path in place(root, "snapshot").glob("snapshot-*"):
+    for path in stored_path(root, "snapshot").glob("snapshot-*"):
         snapshot = snapshot_from_json(path.read_bytes(), where=str(path))
         assert path.name == f"snapshot-{snapshot.id}"
         found[snapshot.id] = snapshot
@@ -119,7 +119,7 @@ def referenced(root: str | Path, snapshot: Snapshot) -> set[str]:
     named = {name for name in lists if name is not None}
     needed = set(named)
     for name in named:
-        path = place(root, "manifest", name)
+        path = stored_path(root, "manifest", name)
         needed |= {meta.file_name for meta in decode_manifest_list(path.read_bytes(), where=str(path))}
     return needed | ({snapshot.index_manifest} if snapshot.index_manifest else set())
 
@@ -128,7 +128,7 @@ def check_nothing_is_missing(root: str | Path) -> set[str]:
     """Every file that a snapshot refers to is there; gives those files."""
     snapshots = snapshots_on_disk(root).values()
     needed = set().union(*(referenced(root, snapshot) for snapshot in snapshots))
-    there = files_below(place(root, "manifest"))
+    there = files_below(stored_path(root, "manifest"))
     assert needed <= there, f"missing: {needed - there}"
     return needed
 
@@ -136,7 +136,7 @@ def check_nothing_is_missing(root: str | Path) -> set[str]:
 def check_tidy(root: str | Path) -> None:
     """The manifest folder holds exactly what snapshots refer to, and there are no temporaries anywhere."""
     needed = check_nothing_is_missing(root)
-    there = files_below(place(root, "manifest"))
+    there = files_below(stored_path(root, "manifest"))
     assert there == needed, f"left over: {sorted(there - needed)}"
     assert [name for name in files_below(root) if os.path.basename(name).startswith(".")] == []  # noqa: PTH119
 

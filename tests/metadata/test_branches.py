@@ -11,6 +11,7 @@ import pytest
 from tests.metadata.crashes import at_every_step
 from tests.metadata.histories import add, check_readable, history, live
 from tests.metadata.stores import Interrupted, files_below, open_store
+from tests.places import stored_path
 
 from lakebed.errors import AlreadyExistsError, NotFoundError, OptionError, StorageError
 from lakebed.metadata.branches import create_branch, drop_branch, rename_branch
@@ -162,7 +163,7 @@ class _Late(LocalStorage):
 
     def rename_folder(self, source: str, target: str) -> None:
         try:
-            Path(source).rename(target)
+            stored_path(source).rename(target)
         except OSError as error:
             raise StorageError(str(error)) from error
 

@@ -12,6 +12,7 @@ import pytest
 from tests.metadata.crashes import at_every_step
 from tests.metadata.histories import add, check_readable, files_of, history, live, swap
 from tests.metadata.stores import Failing, Interrupted, files_below, open_store
+from tests.places import stored_path
 
 from lakebed.errors import AlreadyExistsError, CorruptError, LakebedError, NotFoundError, OptionError
 from lakebed.format.snapshot import snapshot_to_json
@@ -260,7 +261,7 @@ def test_what_only_the_tag_needed_goes_with_it(tmp_path: Path) -> None:
     assert files_below(tmp_path) == before
     removal = drop_tag(store, "t")
     gone = before - files_below(tmp_path)
-    assert {str(Path(file.path).relative_to(tmp_path)) for file in removal.files} == gone
+    assert {str(stored_path(file.path).relative_to(tmp_path)) for file in removal.files} == gone
     assert [file.path for file in plan.files] == [file.path for file in removal.files]
     assert (plan.dry_run, removal.dry_run) == (True, False)
     assert "bucket-0/a" in gone
@@ -430,7 +431,7 @@ def test_the_first_snapshot_of_a_moment(tmp_path: Path) -> None:
     store = history(tmp_path, "a", "b", "c")
     for number, millis in ((1, 1000), (2, 3000), (3, 2000)):
         snapshot = replace(store.snapshots.get(number), time_millis=millis)
-        Path(store.paths.snapshot(number)).write_text(snapshot_to_json(snapshot))
+        stored_path(store.paths.snapshot(number)).write_text(snapshot_to_json(snapshot))
     assert create_tag_since(store, "one", 0).snapshot.id == 1
     assert create_tag_since(store, "two", 1001, time_retained="1 d").snapshot.id == 2
     with pytest.raises(NotFoundError, match="at or after 3001"):

@@ -12,6 +12,7 @@ import pytest
 from tests.effort import STRIDE
 from tests.metadata.histories import add, alter, check_readable, history
 from tests.metadata.stores import Accompanied, Wrapped, open_store
+from tests.places import stored_path
 
 from lakebed.errors import CommitConflictError, LakebedError, NotFoundError
 from lakebed.metadata.branches import create_branch, drop_branch
@@ -36,7 +37,7 @@ def forked(root: Path, *, schemas: bool) -> TableStore:
     create_tag(store, "newer")
     for number in (1, 2):
         store.storage.delete(store.paths.snapshot(number))
-    Path(store.paths.earliest_hint).write_text("3")
+    stored_path(store.paths.earliest_hint).write_text("3")
     return store
 
 
@@ -83,7 +84,7 @@ def state(store: TableStore) -> tuple[Files, Files]:
     """The snapshot files and schema files of a branch."""
 
     def read(folder: str) -> Files:
-        return {path.name: path.read_bytes() for path in Path(folder).glob("s*-*")}
+        return {path.name: path.read_bytes() for path in stored_path(folder).glob("s*-*")}
 
     return read(store.paths.snapshots), read(store.paths.schemas)
 

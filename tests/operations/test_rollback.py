@@ -11,6 +11,7 @@ import pytest
 from tests.metadata.crashes import at_every_step
 from tests.metadata.histories import add, check_readable, files_of, history, live
 from tests.metadata.stores import Interrupted, Logged, files_below, open_store
+from tests.places import stored_path
 
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.snapshot import snapshot_to_json
@@ -21,12 +22,12 @@ from lakebed.operations.rollback import RollbackPlan, rollback_to
 
 
 def hint(store: TableStore, name: str) -> str:
-    return Path(store.paths.snapshots, name).read_text()
+    return stored_path(store.paths.snapshots, name).read_text()
 
 
 def keep_changelog(store: TableStore, *ids: int) -> None:
     """Long-lived changelogs as Paimon keeps them."""
-    folder = Path(store.paths.changelogs)
+    folder = stored_path(store.paths.changelogs)
     folder.mkdir(exist_ok=True)
     for number in ids:
         (folder / f"changelog-{number}").write_text(snapshot_to_json(store.snapshots.get(number)))
@@ -226,7 +227,7 @@ def test_back_to_a_watermark(tmp_path: Path) -> None:
     store = history(tmp_path, "a", "b", "c", "d", "e")
     for number, watermark in ((1, None), (2, 100), (3, 200), (4, -(2**63)), (5, 300)):
         snapshot = replace(store.snapshots.get(number), watermark=watermark)
-        Path(store.paths.snapshot(number)).write_text(snapshot_to_json(snapshot))
+        stored_path(store.paths.snapshot(number)).write_text(snapshot_to_json(snapshot))
     with pytest.raises(NotFoundError, match="watermark of at most 99"):
         rollback_to(store, watermark=99)
     with pytest.raises(OptionError, match="exactly one"):

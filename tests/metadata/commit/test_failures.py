@@ -21,6 +21,7 @@ from tests.metadata.stores import (
     open_store,
     snapshots_on_disk,
 )
+from tests.places import stored_path
 
 from lakebed import Lake, connect
 from lakebed.errors import CommitOutcomeUnknownError, LakebedError, StorageError
@@ -188,7 +189,9 @@ def test_a_table_is_whole_after_every_failure(tmp_path: Path, action: str, after
             assert rows(good) == [1, 2, 3, 4]
         if "delete" not in failing.failed:
             check_tidy(root)
-            assert {Path(name).name for name in data_files(root)} == referenced_data(root), "data files were left over"
+            assert {stored_path(name).name for name in data_files(root)} == referenced_data(root), (
+                "data files were left over"
+            )
         if not failing.failed:
             assert fail_at > 8
             return
