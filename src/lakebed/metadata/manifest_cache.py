@@ -23,9 +23,11 @@ from typing import Final
 import pyarrow as pa
 
 from lakebed.format.human_text import count_text, size_text
+from lakebed.storage.file_cache import make_room
 
 CACHE_BYTES: Final = 256 * 1024 * 1024
 DISK_BYTES: Final = 4 * 1024**3
+_SUFFIX: Final = ".arrow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +87,10 @@ class DiskCache:
             with pa.OSFile(str(temporary), "wb") as out, pa.ipc.new_file(out, table.schema) as writer:
                 writer.write_table(table)
             temporary.replace(place)
-            self._make_room()
+            make_room(self._folder, _SUFFIX, self._max_bytes)
 
     def _place(self, path: str) -> Path:
-        return self._folder / f"{hashlib.sha256(path.encode()).hexdigest()[:40]}.arrow"
-
-    def _make_room(self) -> None:
-        held = [(entry.stat(), entry.path) for entry in os.scandir(self._folder) if entry.name.endswith(".arrow")]
-        total = sum(stat.st_size for stat, _ in held)
-        for stat, path in sorted(held, key=lambda file: file[0].st_mtime):
-            if total <= self._max_bytes:
-                return
-            Path(path).unlink(missing_ok=True)
-            total -= stat.st_size
+        return self._folder / f"{hashlib.sha256(path.encode()).hexdigest()[:40]}{_SUFFIX}"
 
 
 class ManifestCache:

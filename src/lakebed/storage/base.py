@@ -49,6 +49,16 @@ class Sync:
     files: tuple[str, ...] = ()
 
 
+class RangedFile(Protocol):
+    """A file of a remote storage of which ranges are requested together. It is a binary Python file to read."""
+
+    def prefetch(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Requests ranges, each a start and an end, at the same time, and holds them."""
+
+    def fork(self) -> RangedFile:
+        """Returns the same file with a position of its own, which holds only the end of the file."""
+
+
 class Storage(Protocol):
     """The operations of a storage; the module docstring describes the guarantees of writes.
 
@@ -57,11 +67,13 @@ class Storage(Protocol):
         can_rename: Whether ``rename_folder`` exists and is atomic. Where it does not, folders are only prefixes of
             the names of files: an empty folder does not exist.
         can_append: Whether ``append`` exists.
+        has_ranges: Whether ``open_ranges`` exists.
     """
 
     is_remote: bool
     can_rename: bool
     can_append: bool
+    has_ranges: bool
 
     def read(self, path: str) -> bytes:
         """Returns the content of a file."""
@@ -146,6 +158,9 @@ class Storage(Protocol):
 
     def copy(self, source: str, target: str) -> None:
         """Copies a file; on object stores the bytes do not come through this process."""
+
+    def open_ranges(self, path: str) -> RangedFile:
+        """Opens a file whose ranges can be requested together; only on storages with ``has_ranges``."""
 
     def arrow_filesystem(self) -> pafs.FileSystem:
         """Returns the pyarrow file system that opens the same paths, for Parquet."""

@@ -21,7 +21,7 @@ from typing import BinaryIO
 import pyarrow.fs as pafs
 
 from lakebed.errors import AlreadyExistsError, NotFoundError, StorageError
-from lakebed.storage.base import FileInfo, Sync
+from lakebed.storage.base import FileInfo, RangedFile, Sync
 from lakebed.storage.flush import flush, flush_one
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -66,6 +66,7 @@ class LocalStorage:
     is_remote = False
     can_rename = True
     can_append = True
+    has_ranges = False
 
     def read(self, path: str) -> bytes:
         with explained("read", path), _opened(path) as file:
@@ -232,6 +233,9 @@ class LocalStorage:
         with explained("copy", source):
             Path(target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
+
+    def open_ranges(self, path: str) -> RangedFile:
+        raise StorageError(f"cannot open {path} by ranges: the local disk has no use for that")
 
     def arrow_filesystem(self) -> pafs.FileSystem:
         return pafs.LocalFileSystem()

@@ -16,44 +16,106 @@ import bisect
 import io
 import queue
 import threading
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
 
 import obstore
 import pyarrow as pa
 import pyarrow.fs as pafs
 
 from lakebed.errors import NotFoundError, StorageError
+from lakebed.storage.base import Storage
+from lakebed.storage.file_cache import FileCache
 from lakebed.storage.location import parse_location
 from lakebed.storage.object_errors import explained_remote
 from lakebed.storage.round_trips import note_request
 
-if TYPE_CHECKING:
-    from lakebed.storage.object_store import ObjectStorage
-
 TAIL_BYTES: Final = 256 * 1024
+_TAILS_BYTES: Final = 64 * 1024 * 1024
 _PART_BYTES: Final = 8 * 1024 * 1024
 _WAITING_PARTS: Final = 4
 _ABORTED: Final = object()
 
 
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The size of a file, and its content from ``start`` to the end."""
+
+    size: int
+    start: int
+    data: memoryview
+
+
+class TailCache:
+    """The ends of the data files that were opened last. Data files never change, and no name is used twice."""
+
+    def __init__(self, max_bytes: int = _TAILS_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._tails: OrderedDict[str, Tail] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, path: str) -> Tail | None:
+        with self._lock:
+            found = self._tails.get(path)
+            if found is not None:
+                self._tails.move_to_end(path)
+            return found
+
+    def put(self, path: str, tail: Tail) -> None:
+        with self._lock:
+            if path in self._tails:
+                return
+            self._tails[path] = tail
+            self._bytes += len(tail.data)
+            while self._bytes > self._max_bytes:
+                self._bytes -= len(self._tails.popitem(last=False)[1].data)
+
+
+def open_object(bucket: Any, path: str, tails: TailCache, cache: FileCache | None) -> ObjectFile:
+    """Opens a file to read; one request, or none if it or its end is cached. A cache on disk gets the whole file."""
+    tail = tails.get(path)
+    if cache is not None:
+        content = cache.get(path, None if tail is None else tail.size)
+        if content is not None:
+            return ObjectFile(bucket, path, Tail(len(content), 0, content))
+    if tail is None:
+        note_request("get", path)
+        with explained_remote("read", path):
+            found = obstore.get(bucket, parse_location(path).key, options={"range": {"suffix": TAIL_BYTES}})
+            tail = Tail(int(found.meta["size"]), found.range[0], memoryview(found.bytes()).cast("B"))
+        tails.put(path, tail)
+    if cache is not None and cache.takes(tail.size):
+        data = tail.data
+        if tail.start:
+            note_request("get", path)
+            with explained_remote("read", path):
+                data = memoryview(obstore.get(bucket, parse_location(path).key).bytes()).cast("B")
+        cache.put(path, data)
+        tail = Tail(tail.size, 0, data)
+    return ObjectFile(bucket, path, tail)
+
+
 class ObjectFile(io.RawIOBase):
     """A file that is read. It holds what was requested, and requests what is missing."""
 
-    def __init__(self, bucket: Any, path: str) -> None:
+    def __init__(self, bucket: Any, path: str, tail: Tail) -> None:
         super().__init__()
         self._bucket = bucket
         self._path = path
         self._key = parse_location(path).key
+        self._tail = tail
+        self._size = tail.size
         self._position = 0
-        self._starts: list[int] = []
-        self._parts: list[memoryview] = []
-        note_request("get", path)
-        with explained_remote("read", path):
-            found = obstore.get(bucket, self._key, options={"range": {"suffix": TAIL_BYTES}})
-            self._size = int(found.meta["size"])
-            self._hold(found.range[0], found.bytes())
+        self._starts = [tail.start]
+        self._parts = [tail.data]
+
+    def fork(self) -> ObjectFile:
+        """Returns the same file with a position of its own, which holds only the end of the file."""
+        return ObjectFile(self._bucket, self._path, self._tail)
 
     def _hold(self, start: int, data: Any) -> None:
         at = bisect.bisect_left(self._starts, start)
@@ -220,10 +282,11 @@ def _parts(waiting: queue.Queue[Any]) -> Any:
 
 
 class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]
-    """Opens the data files of an object storage for Arrow."""
+    """Opens the data files of an object storage for Arrow. ``upload`` opens a file to write."""
 
-    def __init__(self, storage: ObjectStorage) -> None:
+    def __init__(self, storage: Storage, upload: Callable[[str], Upload]) -> None:
         self._storage = storage
+        self._upload = upload
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ObjectFiles) and self._storage == other._storage
@@ -237,9 +300,6 @@ class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]
     def normalize_path(self, path: str) -> str:
         return path
 
-    def _bucket(self, path: str) -> Any:
-        return self._storage.bucket(parse_location(path))
-
     def get_file_info(self, paths: list[str]) -> Any:
         found = []
         for path in paths:
@@ -249,13 +309,9 @@ class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]
                 found.append(pafs.FileInfo(path, pafs.FileType.NotFound))
         return found
 
-    def open_file(self, path: str) -> ObjectFile:
-        """Opens a file to read, as a Python file."""
-        return ObjectFile(self._bucket(path), path)
-
     def open_input_file(self, path: str) -> Any:
         try:
-            return pa.PythonFile(self.open_file(path), mode="r")
+            return pa.PythonFile(self._storage.open_ranges(path), mode="r")
         except NotFoundError as error:
             raise FileNotFoundError(str(error)) from error
 
@@ -263,7 +319,7 @@ class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]
         return self.open_input_file(path)
 
     def open_output_stream(self, path: str, metadata: Any) -> Any:  # noqa: ARG002 - Arrow's signature
-        return pa.PythonFile(Upload(self._bucket(path), path), mode="w")
+        return pa.PythonFile(self._upload(path), mode="w")
 
     def create_dir(self, path: str, recursive: bool) -> None:
         """Does nothing: folders are prefixes."""

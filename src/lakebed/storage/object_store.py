@@ -31,7 +31,7 @@ from lakebed.errors import NotFoundError, OutcomeUnknownError, StorageError, Uns
 from lakebed.storage.base import FileInfo, Sync
 from lakebed.storage.location import Location, Service, parse_location
 from lakebed.storage.object_errors import explained_remote, is_conflict, is_refused_condition
-from lakebed.storage.object_files import ObjectFiles
+from lakebed.storage.object_files import ObjectFile, ObjectFiles, TailCache, Upload, open_object
 from lakebed.storage.open_bucket import open_bucket
 from lakebed.storage.round_trips import note_request, run_together
 from lakebed.storage.storage_options import ObjectSettings
@@ -55,12 +55,14 @@ class ObjectStorage:
     is_remote = True
     can_rename = False
     can_append = False
+    has_ranges = True
 
     def __init__(self, service: Service, settings: ObjectSettings, root: str) -> None:
         self._service = service
         self._settings = settings
         self._root = root
         self._buckets: dict[tuple[str, str], Any] = {}
+        self._tails = TailCache()
         self._is_conditional = False
         self._lock = threading.Lock()
 
@@ -325,12 +327,15 @@ class ObjectStorage:
 
     # ----------------------------------------------------------------------------------------------- data files
 
-    @property
-    def _files(self) -> ObjectFiles:
-        return ObjectFiles(self)
+    def open_ranges(self, path: str) -> ObjectFile:
+        bucket, _ = self._open(path)
+        return open_object(bucket, path, self._tails, self._settings.file_cache)
 
     def arrow_filesystem(self) -> pafs.FileSystem:
-        return pafs.PyFileSystem(self._files)
+        return pafs.PyFileSystem(ObjectFiles(self, self._upload))
+
+    def _upload(self, path: str) -> Upload:
+        return Upload(self._open(path)[0], path)
 
 
 def _stamp(meta: Mapping[str, Any]) -> str:

@@ -16,19 +16,24 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from lakebed.errors import OptionError, unknown_name
-from lakebed.options import parse_duration
+from lakebed.options import parse_duration, parse_size
+from lakebed.storage.file_cache import FILE_CACHE_BYTES, FileCache
 from lakebed.storage.location import Service
 
 SINGLE_WRITER: Final = "commit.single-writer"
 TIMEOUT: Final = "storage.request-timeout"
 DEADLINE: Final = "storage.retry-deadline"
 RETRIES: Final = "storage.max-retries"
+CACHE_FOLDER: Final = "file.cache.directory"
+CACHE_SIZE: Final = "file.cache.directory-size"
 
 COMMON: Final = {
     SINGLE_WRITER: "true: never more than one process writes; allows stores without conditional put (default false)",
     TIMEOUT: "the longest time of one request (default 30 s)",
     DEADLINE: "how long a failing request is retried before it is an error (default 60 s)",
     RETRIES: "how often a failing request is retried (default 10)",
+    CACHE_FOLDER: "a folder on the local disk that keeps copies of data files (default none)",
+    CACHE_SIZE: "the most bytes in that folder; the files used last are kept (default 16 gb)",
 }
 
 S3: Final = {
@@ -141,6 +146,17 @@ class ObjectSettings:
         return _seconds(TIMEOUT, self.values.get(TIMEOUT, "30 s"))
 
     @property
+    def file_cache(self) -> FileCache | None:
+        """The cache of data files on the local disk, if there is one."""
+        folder = self.values.get(CACHE_FOLDER)
+        if not folder:
+            return None
+        try:
+            return FileCache(folder, parse_size(self.values.get(CACHE_SIZE, str(FILE_CACHE_BYTES))))
+        except ValueError as error:
+            raise OptionError(f"option {CACHE_SIZE!r} must be {error}") from None
+
+    @property
     def is_known_service(self) -> bool:
         """Whether the store is a provider's own one, which is known to have conditional puts."""
         endpoints = ("s3.endpoint", "fs.oss.endpoint", "fs.gs.storage.root.url", "fs.azure.endpoint")
@@ -180,7 +196,7 @@ def object_settings(options: Mapping[str, str], service: Service) -> ObjectSetti
             raise OptionError(unknown_name(f"option of the {service} storage", given, known))
         values[name] = value
     settings = ObjectSettings(values)
-    _ = settings.single_writer, settings.deadline_seconds, settings.timeout_seconds, settings.retries()
+    _ = settings.single_writer, settings.timeout_seconds, settings.retries(), settings.file_cache
     return settings
 
 

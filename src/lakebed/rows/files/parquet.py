@@ -17,6 +17,7 @@ from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row
 from lakebed.rows.files.evolve import same_type
+from lakebed.rows.files.remote_parquet import read_remote_parquet
 from lakebed.storage import Storage
 
 _FORMAT: Final[Any] = ds.ParquetFileFormat()
@@ -27,6 +28,11 @@ def read_parquet(
 ) -> pa.Table:
     """Columns of files that share a schema, in the order of the files; row groups that cannot match are skipped."""
     check_formats(paths)
+    if storage.has_ranges:
+        try:
+            return read_remote_parquet(storage, paths, schema, columns, rows)
+        except (pa.ArrowException, OSError, NotFoundError) as error:
+            raise _blame(storage, paths, error) from error
     filesystem = storage.arrow_filesystem()
     try:
         fragments = [_FORMAT.make_fragment(path, filesystem) for path in paths]
