@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from functools import cache
@@ -31,6 +32,28 @@ def stored_path(path: object, *names: str) -> Any:
     """A file or folder of a table, to look at it or to change it: a ``Path``, or a :class:`RemotePath`."""
     text = "/".join([str(path), *names])
     return RemotePath(text) if "://" in text else Path(text)
+
+
+def copy_file(source: object, target: object) -> None:
+    """Copies a file."""
+    stored_path(target).write_bytes(stored_path(source).read_bytes())
+
+
+def copy_tree(source: object, target: object) -> Any:
+    """Copies a folder with its files; gives the copy. The target may exist."""
+    if isinstance(stored_path(source), Path):
+        return shutil.copytree(str(source), str(target), dirs_exist_ok=True)
+    for path, _ in list(storage().list_tree(str(source))):
+        storage().copy(path, str(target) + path.removeprefix(str(source)))
+    return stored_path(target)
+
+
+def delete_tree(folder: object) -> None:
+    """Deletes a folder with its files."""
+    if isinstance(stored_path(folder), Path):
+        shutil.rmtree(str(folder), ignore_errors=True)
+    else:
+        storage().delete_tree(str(folder))
 
 
 class RemotePath:
@@ -81,8 +104,20 @@ class RemotePath:
         return RemotePath(self._path.rpartition("/")[0])
 
     @property
+    def parents(self) -> list[RemotePath]:
+        folder, found = self.parent, []
+        while str(folder).count("/") > 2:
+            found.append(folder)
+            folder = folder.parent
+        return found
+
+    @property
     def parts(self) -> tuple[str, ...]:
         return tuple(self._path.split("/"))
+
+    @property
+    def stem(self) -> str:
+        return PurePosixPath(self.name).stem
 
     # ------------------------------------------------------------------------------------------------- reading
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import IntegerType, StringType, StructType
-from tests.places import stored_path
+from tests.places import copy_tree, stored_path
 
 import lakebed
 from lakebed.catalogs.table_name import TableName
@@ -32,7 +31,7 @@ def branch(table: lakebed.Table, name: str) -> None:
     for part in ("schema", "snapshot"):
         source = stored_path(table.path) / part
         if source.exists():
-            shutil.copytree(source, target / part)
+            copy_tree(source, target / part)
 
 
 # ------------------------------------------------------------------------------------------------------------- connect

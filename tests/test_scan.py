@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import shutil
 from typing import Any
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.places import stored_path
+from tests.places import delete_tree, stored_path
 
 import lakebed
 from lakebed import changes
@@ -68,7 +67,7 @@ def test_versions_by_tag(history: lakebed.Table) -> None:
     assert at(history, version="3") == [1]  # a tag named like a number wins
     assert at(history, version=3) == [1, 2, 3]
     assert {name: snapshot.id for name, snapshot in history.tags().items()} == {"3": 1, "kept": 3, "v1": 2}
-    shutil.rmtree(stored_path(history.path) / "snapshot")  # a tag holds its snapshot when that has expired
+    delete_tree(stored_path(history.path) / "snapshot")  # a tag holds its snapshot when that has expired
     assert at(history, tag="kept") == [1, 2, 3]
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import shutil
 from typing import Any
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.places import stored_path
+from tests.places import copy_tree, stored_path
 
 import lakebed
 from lakebed import changes
@@ -268,7 +267,7 @@ def test_tags(lake: lakebed.Lake, table: lakebed.Table) -> None:
 def test_branches(lake: lakebed.Lake, table: lakebed.Table) -> None:
     root = stored_path(table.path)
     for name in ("b2", "b1"):
-        shutil.copytree(root / "schema", root / f"branch/branch-{name}/schema")
+        copy_tree(root / "schema", root / f"branch/branch-{name}/schema")
     found = rows_of(lake, "db.t$branches")
     assert [row["branch_name"] for row in found] == ["b1", "b2"]
     assert all(abs(row["create_time"] - dt.datetime.now()) < dt.timedelta(minutes=1) for row in found)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.metadata.entries import adds
 from tests.metadata.stores import Interrupted, Logged, commit_files, new_store, open_store, write_snapshot
-from tests.places import stored_path
+from tests.places import copy_file, stored_path
 
 from lakebed.errors import CorruptError, NotFoundError, StorageError, UnsupportedError
 from lakebed.metadata.snapshots import Snapshots
@@ -307,7 +306,7 @@ def test_a_branch_has_snapshots_of_its_own(store: TableStore) -> None:
 def test_a_snapshot_under_the_name_of_another(store: TableStore) -> None:
     """Believed, its id would make a writer try an id that is taken, for ever."""
     snapshots = fill(store, 1, 2)
-    shutil.copy(store.paths.snapshot(1), store.paths.snapshot(2))
+    copy_file(store.paths.snapshot(1), store.paths.snapshot(2))
     path = store.paths.snapshot(2)
     for look in (snapshots.latest, lambda: snapshots.get(2), lambda: snapshots.read_many([1, 2])):
         with pytest.raises(CorruptError, match=f"{path} says that its id is 1, so it is not snapshot 2; restore"):

@@ -3,7 +3,6 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import os
-import shutil
 import time
 import uuid
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from tests.effort import STRIDE
 from tests.metadata.entries import adds
 from tests.metadata.needed_files import files_on_disk, needed_files
 from tests.metadata.stores import Failing, Interrupted, Logged, commit_files, files_below, new_store, open_store
-from tests.places import stored_path
+from tests.places import copy_tree, delete_tree, stored_path
 
 from lakebed import Table
 from lakebed.errors import CorruptError, LakebedError, NotFoundError, OptionError
@@ -194,8 +193,8 @@ def test_failing_at_any_call_loses_nothing(made: Table, tmp_path: Path) -> None:
     plant(made._store, *ORPHANS)
     for fail_at in range(1, 300, STRIDE):
         root = tmp_path / "copy"
-        shutil.rmtree(root, ignore_errors=True)
-        shutil.copytree(made.path, root)
+        delete_tree(root)
+        copy_tree(made.path, root)
         storage = Failing(fail_at, after=fail_at % 2 == 0)
         with contextlib.suppress(LakebedError):
             remove_orphan_files(open_store(root, storage), older_than=FUTURE, dry_run=False, force=True)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
-from tests.places import stored_path
+from tests.places import delete_tree, stored_path
 
 import lakebed
 from lakebed import changes
@@ -207,7 +206,7 @@ def test_whatever_the_limits_a_stream_reads_the_same(
                 table.compact(full=True)
             assert replayed(limited.rows) == replayed(whole.rows) == shown(table)
     finally:
-        shutil.rmtree(folder)
+        delete_tree(folder)
 
 
 def _apply(table: lakebed.Table, event: Any, written: list[Row], numbers: Any) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import Any
 
 import pytest
-from tests.places import stored_path
+from tests.places import copy_tree, stored_path
 
 import lakebed
 from lakebed import changes
@@ -20,7 +19,7 @@ def branched(lake: lakebed.Lake, *, primary_key: tuple[str, ...] = (), options: 
     )
     root = stored_path(table.path)
     (root / "branch/branch-dev").mkdir(parents=True)
-    shutil.copytree(root / "schema", root / "branch/branch-dev/schema")
+    copy_tree(root / "schema", root / "branch/branch-dev/schema")
     return table
 
 

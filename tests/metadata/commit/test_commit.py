@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +22,7 @@ from tests.metadata.stores import (
     referenced,
     snapshots_on_disk,
 )
-from tests.places import stored_path
+from tests.places import copy_tree, stored_path
 
 from lakebed import Table
 from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, StorageError
@@ -137,7 +136,7 @@ def test_each_snapshot_stands_alone(table: Callable[..., Table], tmp_path: Path)
     assert len(wanted) == 7
     for snapshot_id, ids in wanted.items():
         alone = tmp_path / f"alone-{snapshot_id}"
-        shutil.copytree(made.path, alone)
+        copy_tree(made.path, alone)
         for other, snapshot in snapshots_on_disk(alone).items():
             if other == snapshot_id:
                 continue
@@ -217,7 +216,7 @@ def test_what_is_carried_from_snapshot_to_snapshot(store: TableStore) -> None:
 def test_a_commit_on_a_branch(store: TableStore) -> None:
     commit_files(store, adds("a"))
     folder = stored_path(store.paths.branches, "branch-b1")
-    shutil.copytree(stored_path(store.paths.schemas), folder / "schema")
+    copy_tree(stored_path(store.paths.schemas), folder / "schema")
     branch = store.on_branch("b1")
     made = commit_files(branch, adds("b"))
     assert made.id == 1

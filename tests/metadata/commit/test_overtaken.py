@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.metadata.entries import adds, names_of
 from tests.metadata.stores import Interrupted, check_tidy, commit_files, files_below, new_store, open_store
-from tests.places import stored_path
+from tests.places import delete_tree, stored_path
 
 from lakebed.errors import NotFoundError
 from lakebed.metadata.plan.file_scan import live_entries
@@ -113,7 +112,7 @@ def test_a_change_of_schema_does_not_land_in_another_table(tmp_path: Path) -> No
     other = replace(old.schema(), comment="another table")
 
     def drop() -> None:
-        shutil.rmtree(root)
+        delete_tree(root)
         assert open_store(root).schemas.create(other)
 
     racing = open_store(root, Interrupted(drop))

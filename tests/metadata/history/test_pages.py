@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -27,7 +26,7 @@ from tests.metadata.long_histories import (
     write_history,
 )
 from tests.metadata.stores import Logged, commit_files, new_store, open_store
-from tests.places import stored_path
+from tests.places import copy_tree, delete_tree, stored_path
 
 from lakebed.errors import CommitOutcomeUnknownError, OptionError
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
@@ -94,7 +93,7 @@ def test_pages_by_offset_and_by_cursor_are_the_same(
     long: tuple[Path, list[Snapshot]], kind: str | None, tmp_path: Path
 ) -> None:
     root, made = long
-    store = open_store(shutil.copytree(root, tmp_path / "t"))
+    store = open_store(copy_tree(root, tmp_path / "t"))
     model = [one for one in reversed(made) if kind in {None, one.commit_kind}]
     by_cursor = list(pages(store, kind=kind))
     assert [one for page in by_cursor for one in page] == model
@@ -111,7 +110,7 @@ def test_pages_by_offset_and_by_cursor_are_the_same(
 def test_what_a_page_opens(long: tuple[Path, list[Snapshot]], tmp_path: Path) -> None:
     """Whatever the page: those it shows and one more, once the index is there; without a filter just those it shows."""
     root, _ = long
-    copy = shutil.copytree(root, tmp_path / "t")
+    copy = copy_tree(root, tmp_path / "t")
 
     def opened(**asked: Any) -> tuple[int, Source]:
         log = Logged()
@@ -407,7 +406,7 @@ def test_a_rollback_where_nothing_can_be_written(tmp_path: Path) -> None:
 def test_a_table_that_was_made_anew_in_its_place(tmp_path: Path) -> None:
     store, _ = write_history(tmp_path / "t", [A] * 30)
     assert find_page(store, kind="APPEND").total == 30
-    shutil.rmtree(tmp_path / "t")
+    delete_tree(tmp_path / "t")
     store, _ = write_history(tmp_path / "t", [C] * 5)
     assert compactions(store).total == 5
     check_history(store)

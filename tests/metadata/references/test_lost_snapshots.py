@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.metadata.histories import add, history
-from tests.places import stored_path
+from tests.places import copy_file, delete_tree, stored_path
 
 from lakebed.errors import CorruptError
 from lakebed.metadata.branches import create_branch, drop_branch
@@ -34,7 +33,7 @@ def lose(store: TableStore, *numbers: int) -> None:
 
 
 def without_index(store: TableStore) -> None:
-    shutil.rmtree(store.paths.history_index)
+    delete_tree(store.paths.history_index)
 
 
 def test_a_complete_history_lost_nothing(store: TableStore) -> None:
@@ -94,7 +93,7 @@ def test_a_gap_that_a_fast_forward_left_is_no_loss(store: TableStore, paged: boo
 def test_a_gap_of_a_rollback_that_stopped_halfway_is_no_loss(store: TableStore) -> None:
     create_tag(store, "t", snapshot=2)
     expire_snapshots(store, retain_min=1, retain_max=1, older_than=FUTURE)
-    shutil.copy(store.paths.tag("t"), store.paths.snapshot(2))
+    copy_file(store.paths.tag("t"), store.paths.snapshot(2))
     assert store.snapshots.ids() == [2, 5]
     check_complete(store)
 

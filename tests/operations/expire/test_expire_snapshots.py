@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from tests.metadata.entries import adds
 from tests.metadata.needed_files import files_on_disk, needed_files
 from tests.metadata.stores import Failing, Interrupted, Logged, commit_files, new_store, open_store, write_snapshot
 from tests.operations.expire.small_histories import add, change, names_on_disk
-from tests.places import stored_path
+from tests.places import copy_tree, delete_tree, stored_path
 
 from lakebed.errors import LakebedError, OptionError, StorageError
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
@@ -368,8 +367,8 @@ def test_failing_at_any_call_leaves_a_sound_table(tmp_path: Path, *, after: bool
     history(tmp_path / "made")
     root = tmp_path / "t"
     for fail_at in range(1, 500):
-        shutil.rmtree(root, ignore_errors=True)
-        shutil.copytree(tmp_path / "made", root)
+        delete_tree(root)
+        copy_tree(tmp_path / "made", root)
         store = open_store(root)
         storage = Failing(fail_at, after=after, forever=forever)
         failing = open_store(root, storage)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from tests.effort import STRIDE
 from tests.lakes import open_lake
-from tests.places import stored_path
+from tests.places import copy_tree, stored_path
 
 import lakebed
 from lakebed import Lake, Table
@@ -98,7 +97,7 @@ def test_every_torn_state_is_repaired(tmp_path: Path) -> None:
     every = list(states())
     assert len(every) == 93
     for count, (torn, kinds, damage) in enumerate(every[::STRIDE]):
-        warehouse = shutil.copytree(tmp_path / "start", tmp_path / str(count))
+        warehouse = copy_tree(tmp_path / "start", tmp_path / str(count))
         table = open_lake(warehouse).table("db.t")
         numbers = range(COMMITS - torn + 1, COMMITS + 1)
         for path in {path for number in numbers for kind in kinds for path in files_of(table, kind, number)}:

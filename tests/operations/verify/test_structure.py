@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from tests.operations.verify.damage import (
     rows,
     with_vectors,
 )
-from tests.places import stored_path
+from tests.places import copy_file, copy_tree, delete_tree, stored_path
 
 import lakebed
 from lakebed.changes import AddColumn
@@ -138,7 +137,7 @@ def test_a_wrong_number_of_changelog_records(lake: lakebed.Lake) -> None:
 def test_a_broken_tag(lake: lakebed.Lake) -> None:
     table = appended(lake)
     stored_path(table.path, "tag").mkdir()
-    shutil.copy(stored_path(table.path, "snapshot/snapshot-2"), stored_path(table.path, "tag/tag-good"))
+    copy_file(stored_path(table.path, "snapshot/snapshot-2"), stored_path(table.path, "tag/tag-good"))
     stored_path(table.path, "tag/tag-bad").write_text("[]")
     assert found(table) == [(ERROR, "unreadable-tag", "tag/tag-bad")]
 
@@ -147,7 +146,7 @@ def test_a_tag_whose_files_are_gone(lake: lakebed.Lake) -> None:
     """Its snapshot expired, and somebody deleted what only the tag kept."""
     table = appended(lake)
     stored_path(table.path, "tag").mkdir()
-    shutil.copy(stored_path(table.path, "snapshot/snapshot-1"), stored_path(table.path, "tag/tag-v1"))
+    copy_file(stored_path(table.path, "snapshot/snapshot-1"), stored_path(table.path, "tag/tag-v1"))
     table.truncate()
     lost = Surgeon(table).file_of(1)
     for number in range(1, 5):
@@ -166,7 +165,7 @@ def test_a_tag_whose_files_are_gone(lake: lakebed.Lake) -> None:
 
 def test_a_broken_branch_is_told_whatever_branch_the_handle_is_on(lake: lakebed.Lake) -> None:
     table = appended(lake)
-    shutil.copytree(stored_path(table.path, "schema"), stored_path(table.path, "branch/branch-b/schema"))
+    copy_tree(stored_path(table.path, "schema"), stored_path(table.path, "branch/branch-b/schema"))
     branch = table.branch("b")
     branch.write(rows(1))
     branch.write(rows(2))
@@ -466,7 +465,7 @@ def test_who_needs_a_missing_file_ends_where_it_was_deleted(lake: lakebed.Lake) 
 
 def test_a_lost_folder_is_one_problem(lake: lakebed.Lake) -> None:
     table = partitioned(lake)
-    shutil.rmtree(stored_path(table.path, "dt=x"))
+    delete_tree(stored_path(table.path, "dt=x"))
     problem = only_problem(table)
     assert (problem.code, problem.where) == ("missing-data-file", f"{table.path}/dt=x/bucket-0")
     assert "3 files in this folder" in problem.what
@@ -680,7 +679,7 @@ def test_two_index_files_for_one_bucket(lake: lakebed.Lake) -> None:
     surgeon = Surgeon(table)
     (entry,) = surgeon.index_entries()
     copy = replace(entry, file_name="index-copy-0", vectors=(), row_count=0)
-    shutil.copy(surgeon.root / "index" / entry.file_name, surgeon.root / "index/index-copy-0")
+    copy_file(surgeon.root / "index" / entry.file_name, surgeon.root / "index/index-copy-0")
     name = surgeon.snapshot(surgeon.latest())["indexManifest"]
     stored_path(table.path, "manifest", name).write_bytes(encode_index_manifest([entry, copy]))
     assert found(table) == [(ERROR, "wrong-index-manifest", f"manifest/{name}")]
@@ -705,7 +704,7 @@ def test_statistics_of_analyze(lake: lakebed.Lake) -> None:
 
 def test_a_table_without_any_schema_is_told(lake: lakebed.Lake) -> None:
     table = appended(lake)
-    shutil.rmtree(stored_path(table.path, "schema"))
+    delete_tree(stored_path(table.path, "schema"))
     assert (ERROR, "missing-schema", "schema") in found(table)
 
 

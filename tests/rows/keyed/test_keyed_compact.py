@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from typing import Any
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.lakes import open_lake
 from tests.metadata.stores import files_below
-from tests.places import stored_path
+from tests.places import delete_tree, stored_path
 from tests.rows.keyed.keyed_tables import (
     VECTORS,
     Row,
@@ -404,7 +403,7 @@ def test_after_every_step_all_adds_up(options: dict[str, str], steps: list[tuple
         assert current(table) == dict(sorted(model.items()))
         assert table.compact(full=True) is None
     finally:
-        shutil.rmtree(folder)
+        delete_tree(folder)
 
 
 # ---------------------------------------------------------------------------------------------------------------- abort
