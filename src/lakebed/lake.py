@@ -27,6 +27,7 @@ from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.schema.table_schema import create_schema
 from lakebed.format.types.column_ddl import to_columns
 from lakebed.metadata.manifest_cache import CacheStatistics
+from lakebed.metadata.one_look import one_look
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions, check_new, normalise
 from lakebed.storage import LocalStorage, Storage, open_storage, plain_path
@@ -316,7 +317,8 @@ class Lake:
                 stacklevel=2,
             )
             return cast("Table", self.system_table(name, options=options))
-        return Table(self._opened(parsed, options), self._spark)
+        with one_look():
+            return Table(self._opened(parsed, options), self._spark)
 
     def system_table(self, name: str, *, options: Mapping[str, object] | None = None) -> SystemTable:
         """Opens a system table: a read-only table about a table, such as its snapshots or files.
@@ -341,7 +343,8 @@ class Lake:
             raise OptionError(
                 f"{name!r} is a table, not a system table; open it with table({name!r}), or write {name}$snapshots"
             )
-        return SystemTable(self._opened(parsed, options), parsed.system)
+        with one_look():
+            return SystemTable(self._opened(parsed, options), parsed.system)
 
     def _opened(self, name: TableName, options: Mapping[str, object] | None) -> TableStore:
         given = normalise(options or {})

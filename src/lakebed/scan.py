@@ -21,6 +21,7 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.metadata.data_file_paths import path_array
+from lakebed.metadata.one_look import one_look
 from lakebed.metadata.plan.file_scan import PruneStep
 from lakebed.metadata.plan.interval import Interval
 from lakebed.operations.read import BranchRead
@@ -114,6 +115,8 @@ class Scan:
         interval: Interval | None = None,
     ) -> None:
         store, schema = rules.store, version.schema
+        with one_look() as look:
+            self._look = look
         self._rules = rules
         self._version = version
         self._interval = interval
@@ -150,6 +153,10 @@ class Scan:
 
     @cached_property
     def _planned(self) -> PlannedRead:
+        with one_look(self._look):
+            return self._plan_parts()
+
+    def _plan_parts(self) -> PlannedRead:
         if self._interval is not None:
             changes = IncrementalRead(self._store, self._schema, self._interval, self._columns, self._predicate)
             return PlannedRead((changes,))

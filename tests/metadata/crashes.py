@@ -13,7 +13,7 @@ from tests.places import copy_tree, delete_tree
 from lakebed.errors import LakebedError
 from lakebed.metadata.store import TableStore
 
-READS = {"read", "read_range", "exists", "size", "stamp", "list"}
+READS = {"read", "read_range", "read_stamped", "exists", "size", "stamp", "list"}
 
 
 def at_every_step(

@@ -132,4 +132,4 @@ def test_a_failure_at_every_step(tmp_path: Path) -> None:
         assert files_below(stored_path(store.paths.root, "consumer")) == {"consumer-me"}
 
     tried = at_every_step(tmp_path / "t", lambda s: reset_consumer(s, "me", 2), between=between, after=after)
-    assert tried == 7
+    assert tried == 6

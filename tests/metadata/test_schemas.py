@@ -61,7 +61,7 @@ def test_a_schema_that_was_read_is_not_read_again(store: TableStore) -> None:
     for _ in range(3):
         again.schemas.get(0)
         again.schema()
-    assert logged.names("read") == ["schema-0"]
+    assert logged.names("read_stamped") == ["schema-0"]
     assert logged.names("list") == []
 
 

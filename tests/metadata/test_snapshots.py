@@ -123,7 +123,7 @@ def test_a_good_hint_saves_the_listing(store: TableStore) -> None:
     assert latest is not None
     assert latest.id == 29
     assert logged.names("list") == []
-    assert len(logged.log) == 4
+    assert len(logged.log) == 3
 
 
 def test_other_files_in_the_folder_are_not_snapshots(store: TableStore) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from lakebed.catalogs.table_name import TableName, check_plain
@@ -134,7 +134,10 @@ class FileSystemCatalog:
     def existing(self, name: TableName) -> TableStore:
         """Returns the store of a table, and raises if the table does not exist."""
         store = self.store(name)
-        if not store.schemas.ids():
+        lookups: list[Callable[[], object]] = [store.schemas.list_once]
+        if self._storage.is_remote:
+            lookups.append(store.snapshots.expect_hint)  # with it a read needs one round trip less
+        if not run_all(self._storage, lookups)[0]:
             tables = self.tables(name.database)  # raises for an unknown database
             raise NotFoundError(unknown_name("table", name.table, tables, where=f"database {name.database}"))
         return store

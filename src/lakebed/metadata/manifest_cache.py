@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
@@ -28,6 +28,10 @@ from lakebed.storage.file_cache import make_room
 CACHE_BYTES: Final = 256 * 1024 * 1024
 DISK_BYTES: Final = 4 * 1024**3
 _SUFFIX: Final = ".arrow"
+SMALL_FILE_BYTES: Final = 16 * 1024 * 1024
+"""The largest total size of the cached lists and index manifests, as files; decoded they take several times that."""
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +97,48 @@ class DiskCache:
         return self._folder / f"{hashlib.sha256(path.encode()).hexdigest()[:40]}{_SUFFIX}"
 
 
+class SmallFileCache:
+    """Decoded manifest lists and index manifests by path, in memory; the least recently used are dropped."""
+
+    def __init__(self, max_bytes: int = SMALL_FILE_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._held: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def load(self, path: str, read: Callable[[], tuple[_T, int]]) -> _T:
+        """Returns the content of a path; ``read`` returns it with its size in bytes if it is not cached."""
+        with self._lock:
+            if path in self._held:
+                self._held.move_to_end(path)
+                content: _T = self._held[path][0]
+                return content
+        content, size = read()
+        self.put(path, content, size)
+        return content
+
+    def holds(self, path: str) -> bool:
+        with self._lock:
+            return path in self._held
+
+    def put(self, path: str, content: object, size: int) -> None:
+        """Stores what was read or written; ``size`` is the size of the file, and stands for the memory it takes."""
+        with self._lock:
+            if path in self._held or size > self._max_bytes:
+                return
+            self._held[path] = content, size
+            self._bytes += size
+            while self._bytes > self._max_bytes:
+                self._bytes -= self._held.popitem(last=False)[1][1]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._held.clear()
+            self._bytes = 0
+
+
 class ManifestCache:
-    """Decoded manifests of all tables that share it."""
+    """Decoded manifests of all tables that share it; ``small`` holds manifest lists and index manifests."""
 
     def __init__(
         self, max_bytes: int = CACHE_BYTES, *, expire_after: float | None = None, disk: DiskCache | None = None
@@ -102,6 +146,7 @@ class ManifestCache:
         self._max_bytes = max_bytes
         self._expire_after = expire_after
         self._disk = disk
+        self.small = SmallFileCache(min(max_bytes, SMALL_FILE_BYTES))
         self._tables: OrderedDict[str, tuple[pa.Table, float]] = OrderedDict()
         self._loading: dict[str, Future[pa.Table]] = {}
         self._bytes = 0
@@ -178,6 +223,7 @@ class ManifestCache:
 
     def clear(self) -> None:
         """Drops all manifests from memory."""
+        self.small.clear()
         with self._lock:
             self._tables.clear()
             self._bytes = 0

@@ -6,15 +6,17 @@ while an object of this class is in use, the object raises an error, so that two
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from lakebed.errors import CommitConflictError, LakebedError, NotFoundError, StorageError
 from lakebed.format.paths import SCHEMA_PREFIX, TablePaths, id_of
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.one_look import forget_answer
 from lakebed.options import TableOptions
-from lakebed.storage import Storage, Sync
+from lakebed.storage import Storage, Sync, run_all, run_both
 
 _FIRST_ID: Final = 0
 
@@ -36,6 +38,12 @@ class Schemas:
         self._durable = durable
         self._known: dict[int, _Known] = {}
         self._first: bytes | None = None
+        self._listed: list[int] | None = None
+
+    @property
+    def question(self) -> tuple[str, int, TablePaths]:
+        """What :mod:`lakebed.metadata.one_look` keeps the latest schema under."""
+        return "schema", id(self._storage), self._paths
 
     def ids(self) -> list[int]:
         """Returns the ids that exist, ascending."""
@@ -47,30 +55,64 @@ class Schemas:
         known = self._known.get(schema_id)
         if known is None:
             path = self._paths.schema(schema_id)
-            stamp = self._storage.stamp(path)
-            try:
-                text = self._storage.read(path)
-            except NotFoundError:
-                raise NotFoundError(
-                    f"schema {schema_id} does not exist ({path}); a file or snapshot refers to it, so restore it"
-                ) from None
-            self._check_same_table(text if schema_id == _FIRST_ID else None)
+            if schema_id == _FIRST_ID or self._known:  # with another schema that was checked and is still valid
+                text, stamp = self._read(schema_id)
+                first = text if schema_id == _FIRST_ID else None
+            else:
+                (text, stamp), first = run_both(self._storage, partial(self._read, schema_id), self._read_first)
+            self._check_same_table(first)
             known = _Known(TableSchema.from_json(text, where=path), stamp)
             self._known[schema_id] = known
         return known.schema
+
+    def get_many(self, schema_ids: Iterable[int]) -> None:
+        """Reads schemas that are not known yet, at the same time, so that :meth:`get` has them."""
+        run_all(self._storage, [partial(self.get, one) for one in set(schema_ids) if one not in self._known])
+
+    def _read(self, schema_id: int) -> tuple[bytes, str | None]:
+        path = self._paths.schema(schema_id)
+        try:
+            return self._storage.read_stamped(path)
+        except NotFoundError:
+            raise NotFoundError(
+                f"schema {schema_id} does not exist ({path}); a file or snapshot refers to it, so restore it"
+            ) from None
+
+    def _read_first(self) -> bytes | None:
+        try:
+            return self._storage.read(self._paths.schema(_FIRST_ID))
+        except NotFoundError:
+            return None
 
     def latest(self) -> TableSchema | None:
         """Returns the schema with the highest id, or ``None`` if there is no table here."""
         # With a known schema two lookups replace a listing: a new schema always has the next number.
         if self._known:
             latest = max(self._known)
-            if self._is_there(latest):
-                while self._storage.exists(self._paths.schema(latest + 1)):
+            is_there, has_next = self._unchanged(latest)
+            if is_there:
+                while has_next:
                     latest += 1
+                    has_next = self._storage.exists(self._paths.schema(latest + 1))
                 return self.get(latest)
             self._known.clear()
-        ids = self.ids()
+        ids, self._listed = self._listed or self.ids(), None
         return self.get(ids[-1]) if ids else None
+
+    def list_once(self) -> list[int]:
+        """Returns the ids that exist, which the next :meth:`latest` need not list again."""
+        self._listed = self.ids()
+        return self._listed
+
+    def _unchanged(self, schema_id: int) -> tuple[bool, bool]:
+        """Returns whether the file of a known schema is unchanged, and whether there is a next one."""
+
+        def has_next() -> bool:
+            return self._storage.exists(self._paths.schema(schema_id + 1))
+
+        if not self._storage.is_remote:
+            return (True, has_next()) if self._is_there(schema_id) else (False, False)
+        return run_both(self._storage, partial(self._is_there, schema_id), has_next)
 
     def _is_there(self, schema_id: int) -> bool:
         """Returns whether the file of a known schema is unchanged."""
@@ -79,18 +121,17 @@ class Schemas:
     def _check_same_table(self, first: bytes | None) -> None:
         """Raises NotFoundError if the first schema is not the one that this object read first."""
         if first is None:
-            if self._known:
-                return  # another schema was checked, and is still valid
-            try:
-                first = self._storage.read(self._paths.schema(_FIRST_ID))
-            except NotFoundError:
-                return
+            return
         if self._first is not None and first != self._first:
             raise NotFoundError(
                 f"the table at {self._paths.branch_root} was dropped and another one created in its place since it was "
                 "opened; open it again"
             )
         self._first = first
+
+    def is_same_table(self) -> bool:
+        """Returns whether the first schema is still the one that this object read; ``True`` if it read none."""
+        return self._first is None or self._read_first() == self._first
 
     def create(self, schema: TableSchema, *, after: TableSchema | None = None) -> bool:
         """Adds a schema; returns ``False`` if its id is taken, or ``after`` is no longer the latest schema."""
@@ -99,6 +140,7 @@ class Schemas:
             return after is None or (after.id in self._known and self._is_there(after.id))
 
         path, text, sync = self._paths.schema(schema.id), schema.to_json().encode(), self._syncing(schema)
+        forget_answer(self.question)
         try:
             return self._storage.create_exclusive(path, text, still, sync=sync)
         except StorageError:

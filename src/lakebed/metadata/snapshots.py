@@ -2,22 +2,28 @@
 
 Hint files may be missing, outdated or damaged. That only costs more lookups, the result is the same. Ids may have gaps,
 and commit times may repeat or decrease.
+
+On a remote storage the latest snapshot is one round trip if it is the one that this object saw last: the hint, that
+snapshot and the next id are asked for at the same time. Nothing is trusted because it was seen before.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from lakebed.errors import CorruptError, NotFoundError, StorageError
 from lakebed.format.paths import SNAPSHOT_PREFIX, TAG_PREFIX, TablePaths, id_of
 from lakebed.format.snapshot import Snapshot, snapshot_from_json, snapshot_to_json
-from lakebed.storage import Storage, Sync
+from lakebed.metadata.one_look import forget_answer
+from lakebed.storage import Storage, Sync, run_all, run_both, run_together
 
 _FIRST_WINDOW: Final = 8
 _LARGEST_WINDOW: Final = 512
+_LOCAL_THREADS: Final = 8
+_REMOTE_THREADS: Final = 32
 _NO_WATERMARK: Final = -(2**63)  # some writers record it for no watermark
 
 
@@ -27,6 +33,12 @@ class Snapshots:
     def __init__(self, storage: Storage, paths: TablePaths) -> None:
         self._storage = storage
         self._paths = paths
+        self._seen: int | None = None
+
+    @property
+    def question(self) -> tuple[str, int, TablePaths]:
+        """What :mod:`lakebed.metadata.one_look` keeps the latest snapshot under."""
+        return "snapshot", id(self._storage), self._paths
 
     def ids(self) -> list[int]:
         """Returns the ids that exist, ascending."""
@@ -44,11 +56,17 @@ class Snapshots:
 
     def find(self, snapshot_id: int) -> Snapshot | None:
         """Returns one snapshot by its id, or ``None`` if it does not exist (it expired, or never existed)."""
-        path = self._paths.snapshot(snapshot_id)
+        text = self._text(snapshot_id)
+        return None if text is None else self._parsed(snapshot_id, text)
+
+    def _text(self, snapshot_id: int) -> bytes | None:
         try:
-            text = self._storage.read(path)
+            return self._storage.read(self._paths.snapshot(snapshot_id))
         except NotFoundError:
             return None
+
+    def _parsed(self, snapshot_id: int, text: bytes) -> Snapshot:
+        path = self._paths.snapshot(snapshot_id)
         found = snapshot_from_json(text, where=path)
         if found.id != snapshot_id:
             raise CorruptError(
@@ -59,35 +77,76 @@ class Snapshots:
 
     def latest_id(self) -> int | None:
         """Returns the highest id, or ``None`` for a table without snapshots."""
-        hint = self._hint(self._paths.latest_hint)
-        if (
-            hint is not None
-            and self._storage.exists(self._paths.snapshot(hint))
-            and not self._storage.exists(self._paths.snapshot(hint + 1))
-        ):
-            return hint
-        ids = self.ids()
-        return ids[-1] if ids else None
+        if self._storage.is_remote:
+            hinted = self._hinted()
+            latest = None if hinted is None else hinted[0]
+        else:
+            hint = self.latest_hint()
+            is_last = hint is not None and self._is_there(hint) and not self._is_there(hint + 1)
+            latest = hint if is_last else None
+        return latest if latest is not None else max(self.ids(), default=None)
 
     def latest(self) -> Snapshot | None:
         """Returns the newest snapshot, or ``None`` for a table without snapshots."""
-        while (latest_id := self.latest_id()) is not None:
-            found = self.find(latest_id)
+        while True:
+            hinted = self._hinted()
+            if hinted is not None:
+                self._seen = hinted[0]
+                return self._parsed(*hinted)
+            ids = self.ids()
+            if not ids:
+                return None
+            found = self.find(ids[-1])
             if found is not None:  # else it was rolled back between the two lookups
+                self._seen = found.id
                 return found
-        return None
+
+    def expect_hint(self) -> None:
+        """Reads the hint, so that the next :meth:`latest` can ask for that snapshot at once."""
+        self._seen = self.latest_hint()
+
+    def _hinted(self) -> tuple[int, bytes] | None:
+        """Returns the id and the text of the snapshot that the hint names, if it is the latest: no next one exists."""
+        seen = self._seen if self._storage.is_remote else None
+        if seen is None:
+            hint = self.latest_hint()
+            return None if hint is None else self._last(hint)
+        hint, last = run_both(self._storage, self.latest_hint, partial(self._last, seen))
+        return last if hint == seen else None if hint is None else self._last(hint)
+
+    def _last(self, snapshot_id: int) -> tuple[int, bytes] | None:
+        """Returns the id and the text of a snapshot if it exists and the next one does not."""
+        if self._storage.is_remote:
+            text, has_next = run_both(
+                self._storage, partial(self._text, snapshot_id), partial(self._is_there, snapshot_id + 1)
+            )
+        else:
+            text = self._text(snapshot_id)
+            has_next = text is not None and self._is_there(snapshot_id + 1)
+        return None if text is None or has_next else (snapshot_id, text)
+
+    def _is_there(self, snapshot_id: int) -> bool:
+        return self._storage.exists(self._paths.snapshot(snapshot_id))
 
     def earliest_id(self) -> int | None:
         """Returns the lowest id, or ``None`` for a table without snapshots."""
         hint = self.earliest_hint()
-        if (
-            hint is not None
-            and self._storage.exists(self._paths.snapshot(hint))
-            and not self._storage.exists(self._paths.snapshot(hint - 1))
-        ):
-            return hint
+        if hint is not None:
+            if self._storage.is_remote:
+                is_there, has_previous = run_all(
+                    self._storage, [partial(self._is_there, hint), partial(self._is_there, hint - 1)]
+                )
+            else:
+                is_there = self._is_there(hint)
+                has_previous = is_there and self._is_there(hint - 1)
+            if is_there and not has_previous:
+                return hint
         ids = self.ids()
         return ids[0] if ids else None
+
+    def latest_hint(self) -> int | None:
+        """Returns the highest id according to the hint file, right or wrong; ``None`` without a readable hint."""
+        return self._hint(self._paths.latest_hint)
 
     def earliest_hint(self) -> int | None:
         """Returns the lowest id according to the hint file, right or wrong; ``None`` without a readable hint."""
@@ -146,29 +205,54 @@ class Snapshots:
 
     def read_many(self, ids: list[int]) -> list[Snapshot]:
         """Returns the snapshots of these ids that still exist, in the order given."""
-        if len(ids) < _FIRST_WINDOW:
-            found = [self.find(snapshot_id) for snapshot_id in ids]
-        else:
-            with ThreadPoolExecutor(8) as pool:
-                found = list(pool.map(self.find, ids))
+        reads = [partial(self.find, snapshot_id) for snapshot_id in ids]
+        found = run_all(self._storage, reads) if len(ids) < _FIRST_WINDOW else run_together(reads, self._threads)
         return [snapshot for snapshot in found if snapshot is not None]
 
-    def create(self, snapshot: Snapshot, still: Callable[[], bool] | None = None, sync: Sync | None = None) -> bool:
+    @property
+    def _threads(self) -> int:
+        return _REMOTE_THREADS if self._storage.is_remote else _LOCAL_THREADS
+
+    def create(
+        self,
+        snapshot: Snapshot,
+        still: Callable[[], bool] | None = None,
+        sync: Sync | None = None,
+        then: Sequence[Callable[[], None]] = (),
+    ) -> bool:
         """Makes a snapshot visible and updates the hint; returns ``False`` if another commit has its id.
 
         ``still`` is called immediately before: it returns whether the table is unchanged since the snapshot was
-        planned. With ``sync`` the snapshot survives a power cut; the hint need not.
+        planned. With ``sync`` the snapshot survives a power cut; the hint need not. ``then`` is called after the
+        snapshot was created, on a remote storage at the same time as the hint is written; it must not raise.
         """
         text = snapshot_to_json(snapshot).encode()
         if not self._storage.create_exclusive(self._paths.snapshot(snapshot.id), text, still, sync=sync):
             return False
-        with contextlib.suppress(Exception):  # the commit is done, and the hint may be wrong
-            self._storage.replace(self._paths.latest_hint, str(snapshot.id).encode(), gap=True)
-            if not self._storage.exists(self._paths.snapshot(snapshot.id)):
-                self._correct_latest_hint()
+        forget_answer(self.question)
+        self._seen = snapshot.id
+        run_all(self._storage, [lambda: self._note_latest(snapshot.id), *then])
         return True
 
-    def _correct_latest_hint(self) -> None:
+    def withdraw(self, snapshot_id: int) -> None:
+        """Deletes a snapshot that this process has just created where it must not be."""
+        self._storage.delete(self._paths.snapshot(snapshot_id))
+        self._seen = None
+        with contextlib.suppress(Exception):
+            self.correct_latest_hint()
+
+    def _note_latest(self, snapshot_id: int) -> None:
+        """Writes the hint, and corrects it if a rollback deleted the snapshot meanwhile. Never raises."""
+
+        def write() -> None:
+            self._storage.replace(self._paths.latest_hint, str(snapshot_id).encode(), gap=True)
+
+        with contextlib.suppress(Exception):  # the commit is done, and the hint may be wrong
+            _, is_there = run_both(self._storage, write, partial(self._is_there, snapshot_id))
+            if not is_there:
+                self.correct_latest_hint()
+
+    def correct_latest_hint(self) -> None:
         """Corrects a hint that is too high after a rollback, because other readers trust it."""
         ids = self.ids()
         if ids:
@@ -180,8 +264,9 @@ class Snapshots:
 
     def tags(self) -> dict[str, Snapshot]:
         """Returns every tag and its snapshot, by name."""
-        found = {name: self.find_tag(name) for name in self._tag_names()}
-        return {name: snapshot for name, snapshot in found.items() if snapshot is not None}
+        names = self.tag_names()
+        found = run_all(self._storage, [partial(self.find_tag, name) for name in names])
+        return {name: snapshot for name, snapshot in zip(names, found, strict=True) if snapshot is not None}
 
     def find_tag(self, name: str) -> Snapshot | None:
         """Returns the snapshot of a tag, or ``None`` if there is no such tag."""
@@ -196,11 +281,12 @@ class Snapshots:
         """Returns the snapshot of a tag."""
         found = self.find_tag(name)
         if found is None:
-            shown = ", ".join(self._tag_names()) or "none"
+            shown = ", ".join(self.tag_names()) or "none"
             raise NotFoundError(f"{self._place()} has no tag {name!r}; its tags: {shown}")
         return found
 
-    def _tag_names(self) -> list[str]:
+    def tag_names(self) -> list[str]:
+        """Returns the names of the tags, sorted."""
         names = (info.name for info in self._storage.list(self._paths.tags))
         return sorted(name.removeprefix(TAG_PREFIX) for name in names if name.startswith(TAG_PREFIX))
 

@@ -16,10 +16,11 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.metadata.manifests import SHARED_CACHE, Manifests
+from lakebed.metadata.one_look import looked_up, note_answer
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.snapshots import Snapshots
 from lakebed.options import TableOptions
-from lakebed.storage import Storage, Sync
+from lakebed.storage import Storage, Sync, run_both
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,28 @@ class TableStore:
         return partial(TableStore, durable=self.durable), (self.storage, self.paths, self.name, dict(self.overlay))
 
     def schema(self) -> TableSchema:
-        """Returns the latest schema."""
+        """Returns the latest schema; looked up once in an operation (:mod:`lakebed.metadata.one_look`)."""
+        return self._overlaid(self._existing(looked_up(self.schemas.question, self.schemas.latest)))
+
+    def fresh_schema(self) -> TableSchema:
+        """Returns the latest schema as it is now. Raises if the table was dropped, or created again."""
         latest = self.schemas.latest()
-        if latest is None:
+        note_answer(self.schemas.question, latest)
+        return self._overlaid(self._existing(latest))
+
+    def latest_snapshot(self) -> Snapshot | None:
+        """Returns the latest snapshot for a read; looked up once in an operation."""
+        return looked_up(self.snapshots.question, self.snapshots.latest)
+
+    def look(self) -> None:
+        """Looks up the schema and the latest snapshot at the same time, for the operation that begins."""
+        if self.storage.is_remote:
+            run_both(self.storage, self.schema, self.latest_snapshot)
+
+    def _existing(self, schema: TableSchema | None) -> TableSchema:
+        if schema is None:
             raise NotFoundError(f"table {self.name} does not exist at {self.paths.root}")
-        return self._overlaid(latest)
+        return schema
 
     @property
     def has_older_schemas(self) -> bool:
@@ -72,7 +90,7 @@ class TableStore:
     def is_durable(self) -> bool:
         """Whether commits survive a power cut: what ``commit.durable`` of the table says, else of the warehouse."""
         try:
-            latest = self.schemas.latest()
+            latest = looked_up(self.schemas.question, self.schemas.latest)
         except LakebedError:  # a damaged schema; the operation itself says so
             latest = None
         options = TableOptions(self.overlay if latest is None else self._overlaid(latest).options)

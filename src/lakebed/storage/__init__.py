@@ -8,7 +8,7 @@ from lakebed.storage.base import FileInfo, Storage, Sync
 from lakebed.storage.local import LocalStorage, explained
 from lakebed.storage.location import is_remote_path
 from lakebed.storage.open import open_storage, plain_path
-from lakebed.storage.round_trips import run_all, run_together
+from lakebed.storage.round_trips import run_all, run_both, run_together
 
 __all__ = [
     "FileInfo",
@@ -20,5 +20,6 @@ __all__ = [
     "open_storage",
     "plain_path",
     "run_all",
+    "run_both",
     "run_together",
 ]

@@ -78,6 +78,12 @@ class Storage(Protocol):
     def read(self, path: str) -> bytes:
         """Returns the content of a file."""
 
+    def read_stamped(self, path: str) -> tuple[bytes, str | None]:
+        """Returns the content of a file and its version token, as :meth:`stamp` returns it, in one request.
+
+        The token is never newer than the content.
+        """
+
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Returns ``length`` bytes from ``offset``, or fewer at the end of the file."""
 

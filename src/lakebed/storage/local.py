@@ -72,6 +72,10 @@ class LocalStorage:
         with explained("read", path), _opened(path) as file:
             return file.read()
 
+    def read_stamped(self, path: str) -> tuple[bytes, str | None]:
+        stamp = self.stamp(path)  # first, so that it is not newer than the content
+        return self.read(path), stamp
+
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         with explained("read", path), _opened(path) as file:
             file.seek(offset)

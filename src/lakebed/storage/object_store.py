@@ -107,6 +107,13 @@ class ObjectStorage:
         with explained_remote("read", path):
             return bytes(obstore.get(bucket, key).bytes())
 
+    def read_stamped(self, path: str) -> tuple[bytes, str | None]:
+        bucket, key = self._open(path)
+        note_request("get", path)
+        with explained_remote("read", path):
+            found = obstore.get(bucket, key)
+            return bytes(found.bytes()), _stamp(found.meta)
+
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         if length <= 0:
             return b""

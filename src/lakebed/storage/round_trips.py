@@ -21,12 +21,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from lakebed.storage.base import Storage
 
 _Result = TypeVar("_Result")
+_Other = TypeVar("_Other")
 _MOST_THREADS: Final = 32
+_WAITING: Final = 4096
+"""So many calls wait for a thread at most; a million of them would take a gigabyte."""
 
 
 @dataclass
@@ -102,6 +105,15 @@ def run_all(storage: Storage, calls: Sequence[Callable[[], _Result]]) -> list[_R
     return [call() for call in calls]
 
 
+def run_both(storage: Storage, first: Callable[[], _Result], second: Callable[[], _Other]) -> tuple[_Result, _Other]:
+    """Runs two calls as :func:`run_all` does, which may return results of different types."""
+    if not storage.is_remote:
+        return first(), second()
+    calls: list[Callable[[], Any]] = [first, second]
+    one, other = run_together(calls)
+    return one, other
+
+
 def run_together(calls: Sequence[Callable[[], _Result]], threads: int = _MOST_THREADS) -> list[_Result]:
     """Runs calls at the same time, in any storage, as :func:`run_all` does for a remote one."""
     if len(calls) < 2:
@@ -110,8 +122,14 @@ def run_together(calls: Sequence[Callable[[], _Result]], threads: int = _MOST_TH
     def run(call: Callable[[], _Result]) -> tuple[_Result, int]:
         return call(), _position.get()
 
+    results: list[tuple[_Result, int]] = []
+    failed: list[BaseException] = []
     with ThreadPoolExecutor(min(threads, len(calls))) as pool:
-        futures = [pool.submit(copy_context().run, run, call) for call in calls]
-    results = [future.result() for future in futures]
+        for start in range(0, len(calls), _WAITING):
+            futures = [pool.submit(copy_context().run, run, call) for call in calls[start : start + _WAITING]]
+            failed += [error for future in futures if (error := future.exception()) is not None]
+            results += [future.result() for future in futures if future.exception() is None]
+    if failed:
+        raise failed[0]
     _position.set(max(position for _, position in results))
     return [result for result, _ in results]

@@ -12,6 +12,7 @@ from lakebed.errors import OptionError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.time_text import Time
+from lakebed.metadata.one_look import one_look
 from lakebed.metadata.plan.interval import Interval, find_interval, interval_of_options
 from lakebed.metadata.plan.time_travel import version_of_options
 from lakebed.metadata.store import TableStore
@@ -32,6 +33,7 @@ class ReadMethods:
 
     _store: TableStore
 
+    @one_look()
     def scan(
         self,
         columns: Sequence[str] | None = None,
@@ -77,6 +79,8 @@ class ReadMethods:
             >>> orders.scan(version=1).count(), orders.scan(since=0).count()
             (3, 3)
         """
+        if all(given is None for given in (version, timestamp, tag, since, until)):
+            self._store.look()
         schema = checked_schema(self._store, writing=False)
         rules = rules_of(self._store)
         interval = self._changes(rules, version, timestamp, tag, since, until, mode)

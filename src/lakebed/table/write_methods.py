@@ -11,6 +11,7 @@ from lakebed.format import predicate as pred
 from lakebed.format.partition_names import partition_predicate
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.commit.identity import Identity
+from lakebed.metadata.one_look import one_look
 from lakebed.metadata.store import TableStore
 from lakebed.operations.delete import delete_from_append_table, delete_from_keyed_table
 from lakebed.operations.drop_partitions import drop_partitions
@@ -30,6 +31,7 @@ class WriteMethods:
 
     _store: TableStore
 
+    @one_look()
     def write(
         self,
         data: Any,
@@ -65,6 +67,7 @@ class WriteMethods:
         run = partial(write_rows, self._store, data, row_kind=row_kind, who=who, engine=engine_for(data))
         return self._by_the_rules(lambda guard: run(guard=guard))
 
+    @one_look()
     def overwrite(
         self,
         data: Any,
@@ -107,6 +110,7 @@ class WriteMethods:
         run = partial(overwrite_rows, self._store, data, partition, who, dynamic=dynamic, engine=engine)
         return self._by_the_rules(lambda guard: run(guard=guard))
 
+    @one_look()
     def delete(self, where: str | pred.Node) -> Snapshot | None:
         """Deletes the rows that satisfy a SQL expression.
 
@@ -136,6 +140,7 @@ class WriteMethods:
         matching = BranchRead(self._store, schema, self._store.snapshots.latest(), schema.fields, node)
         return self._by_the_rules(lambda guard: delete_from_keyed_table(self._store, matching.to_arrow(), who, guard))
 
+    @one_look()
     def truncate(self, *, force: bool = False) -> Snapshot | None:
         """Deletes all rows. Earlier snapshots keep theirs.
 
@@ -156,6 +161,7 @@ class WriteMethods:
         rules_of(self._store).check_drop(pred.TRUE)
         return self._by_the_rules(lambda guard: drop_partitions(self._store, None, who, guard), drop=Drop(force))
 
+    @one_look()
     def drop_partition(self, partition: Mapping[str, Any], *, force: bool = False) -> Snapshot | None:
         """Deletes the rows of a partition. Earlier snapshots keep theirs.
 

@@ -17,12 +17,14 @@ Appends retry without limit, because each lost race means that another commit su
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -47,11 +49,12 @@ from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.own_files import added_files, check_own_files
 from lakebed.metadata.history import compactions, history_index
 from lakebed.metadata.manifests import ManifestWriter
+from lakebed.metadata.one_look import one_look
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.step_timings import timed
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
-from lakebed.storage import Sync
+from lakebed.storage import Sync, run_both, run_together
 from lakebed.version import VERSION
 
 _LOG: Final = logging.getLogger("lakebed")
@@ -111,6 +114,7 @@ def append(change: Change, **more: object) -> Commit:
 
 
 @timed("commit")
+@one_look()
 def commit(store: TableStore, request: Commit) -> Snapshot | None:
     """Makes a commit, and returns its snapshot; ``None`` if there was nothing to commit."""
     return _Attempts(store, request).run()
@@ -162,7 +166,7 @@ class _Attempts:
     def __init__(self, store: TableStore, request: Commit) -> None:
         self._store = store
         self._request = request
-        self._schema = store.schema()
+        self._schema = self._schema_now = store.schema()
         self._options = TableOptions(self._schema.options)
         self._started = time.monotonic()
         self._writer = manifest_writer(store)
@@ -170,6 +174,7 @@ class _Attempts:
         self._merge: _Merge | None = None
         self._durable = self._options.is_durable(otherwise=store.durable)
         self._synced: set[str] = set()
+        self._history: bytes | None = None
 
     def run(self) -> Snapshot | None:
         try:
@@ -182,7 +187,7 @@ class _Attempts:
         attempt = 0
         seen = 0
         while True:
-            latest = self._store.snapshots.latest()
+            latest = self._look()
             done = self._done_before(seen)
             if done is not None:
                 self._writer.undo()
@@ -196,7 +201,7 @@ class _Attempts:
                     return None
                 made = self._attempt(latest, change)
             except NotFoundError:
-                self._store.schema()  # raises if the table was dropped
+                self._store.fresh_schema()  # raises if the table was dropped
                 if self._store.snapshots.latest_id() in {None, seen}:
                     raise
                 made = None  # other commits expired the snapshot that this one is based on
@@ -205,16 +210,21 @@ class _Attempts:
             attempt += 1
             self._wait(attempt, time.monotonic() - began)
 
+    def _look(self) -> Snapshot | None:
+        """Returns the latest snapshot, and looks at the same time which schema is the latest now."""
+        store = self._store
+        latest, self._schema_now = run_both(store.storage, store.snapshots.latest, store.fresh_schema)
+        return latest
+
     def _attempt(self, latest: Snapshot | None, change: Change) -> Snapshot | None:
         """Tries to commit a change on top of ``latest``; returns ``None`` if another commit took the id."""
         kind = self._request.kind
         if kind is CommitKind.APPEND and (change.has_deletes or change.marks_rows):
             kind = CommitKind.OVERWRITE
+        manifests = self._store.manifests
         metas: list[ManifestMeta] = []
         if latest is not None:
-            delta = self._store.manifests.delta(latest)
-            self._store.manifests.check_whole(latest, delta)
-            metas = self._store.manifests.base(latest) + delta
+            metas = manifests.base_and_delta(latest)
         self._check(latest, metas, change)
         base = self._base(latest, metas)
         if self._request.merge is not None and self._merge is None and change.is_empty:
@@ -226,7 +236,12 @@ class _Attempts:
         else:
             self._writer.undo(keep=(*merged, *self._delta.paths))
         snapshot = self._snapshot(latest, base, self._delta, kind)
+        checks = () if latest is None else (lambda: manifests.check_whole(latest, manifests.delta(latest)),)
+        self._writer.finish(*checks, partial(self._read_history, latest))
         return snapshot if self._create(snapshot, latest) else None
+
+    def _read_history(self, latest: Snapshot | None) -> None:
+        self._history = history_index.lines_before(self._store, latest)
 
     def _is_still_latest(self, latest: Snapshot | None) -> bool:
         """Returns whether ``latest`` is still the latest snapshot. Raises if the table was dropped.
@@ -234,9 +249,12 @@ class _Attempts:
         It is not enough that the next id is free: it is also free if ``latest`` was rolled back, if it and all later
         snapshots expired, and in a new table with the same name.
         """
-        found = self._store.snapshots.latest() if latest is None else self._store.snapshots.find(latest.id)
-        if latest is None or found != latest:
-            self._store.schema()
+        if latest is None:
+            ids, _ = run_both(self._store.storage, self._store.snapshots.ids, self._store.fresh_schema)
+            return not ids
+        found = self._store.snapshots.find(latest.id)
+        if found != latest:
+            self._store.fresh_schema()
         return found == latest
 
     def _done_before(self, after: int) -> Snapshot | None:
@@ -279,12 +297,12 @@ class _Attempts:
     # ------------------------------------------------------------------------------------------------- writing
 
     def _write_delta(self, change: Change) -> _Delta:
-        left_over = tuple(self._writer.written)
+        left_over = tuple(self._writer.made)
         name, size = self._writer.write_list(self._writer.write_entries(change.entries))
         changelog: tuple[str, int] | None = None
         if len(change.changelog):
             changelog = self._writer.write_list(self._writer.write_entries(change.changelog))
-        paths = tuple(path for path in self._writer.written if path not in left_over)
+        paths = tuple(path for path in self._writer.made if path not in left_over)
         return _Delta(change, name, size, changelog, paths)
 
     def _base(self, latest: Snapshot | None, metas: list[ManifestMeta]) -> list[ManifestMeta]:
@@ -298,7 +316,7 @@ class _Attempts:
                 return metas
         elif self._request.merge is None and self._options.manifest_compaction_mode != "AUTO":
             return metas
-        left_over = tuple(self._writer.written)
+        left_over = tuple(self._writer.made)
         try:
             merged = self._run_merge(latest, metas)
         except CorruptError as error:
@@ -306,7 +324,7 @@ class _Attempts:
                 raise
             _LOG.warning("manifests of %s were not merged: %s", self._store.name, error)
             return metas
-        paths = tuple(path for path in self._writer.written if path not in left_over)
+        paths = tuple(path for path in self._writer.made if path not in left_over)
         self._merge = _Merge(merged, paths) if merged.changed else None  # the merge of an earlier attempt is not used
         return merged.metas
 
@@ -323,7 +341,7 @@ class _Attempts:
         request = self._request
         base, base_size = self._writer.write_list(metas)
         records = _record_count(delta.change.entries)
-        schema = self._store.schema()
+        schema = self._schema_now
         changelog_name, changelog_size = delta.changelog or (None, None)
         return Snapshot(
             id=FIRST_SNAPSHOT_ID if latest is None else latest.id + 1,
@@ -431,19 +449,31 @@ class _Attempts:
         def still() -> bool:
             if sync is not None:  # if the id is taken already, the files are not flushed and this is not called
                 self._synced.update(sync.files)
-            return self._is_still_latest(latest) and self._has_own_files(own)
+            return self._is_unchanged(latest, own)
 
-        made = self._store.snapshots.create(snapshot, still, sync)
-        if made:
-            history_index.note(self._store, snapshot, latest)
+        def note() -> None:
+            history_index.note(self._store, snapshot, latest, self._history)
+
+        in_table = _SameTable(self._store)
+        made = self._store.snapshots.create(snapshot, still, sync, [note, in_table.check])
+        if made and in_table.is_gone:
+            self._store.snapshots.withdraw(snapshot.id)
+            self._store.fresh_schema()  # raises, unless the table is there again
+            raise NotFoundError(f"table {self._store.name} was dropped while this commit was made; open it again")
         return made
+
+    def _is_unchanged(self, latest: Snapshot | None, own: Sequence[str]) -> bool:
+        """Returns whether this commit may become visible: nothing was committed since, and its files exist."""
+        if not self._store.storage.is_remote:
+            return self._is_still_latest(latest) and self._has_own_files(own)
+        return all(run_together([lambda: self._is_still_latest(latest), lambda: self._has_own_files(own)]))
 
     def _has_own_files(self, own: Sequence[str]) -> bool:
         """Returns ``True`` if the files of this commit exist. Raises if not, or if the table was dropped with them."""
         try:
             check_own_files(self._store, own)
         except CommitConflictError:
-            self._store.schema()  # raises if the table was dropped, or created again
+            self._store.fresh_schema()  # raises if the table was dropped, or created again
             raise
         return True
 
@@ -494,6 +524,24 @@ class _Delta:
     size: int
     changelog: tuple[str, int] | None
     paths: tuple[str, ...]
+
+
+@dataclass
+class _SameTable:
+    """Checks after a commit that it was made in the table that it was meant for.
+
+    Where a table is dropped by a rename, a commit to it fails (:meth:`Storage.create_exclusive`). Where folders cannot
+    be renamed, the table may be dropped, and another one created, between the last check and the create.
+    """
+
+    store: TableStore
+    is_gone: bool = False
+
+    def check(self) -> None:
+        """Looks whether the first schema is still the same. Never raises: without an answer the commit stands."""
+        if not self.store.storage.can_rename:
+            with contextlib.suppress(LakebedError):
+                self.is_gone = not self.store.schemas.is_same_table()
 
 
 class _NothingToMerge(Exception):  # noqa: N818 - no error

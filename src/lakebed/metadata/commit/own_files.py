@@ -9,7 +9,7 @@ first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from lakebed.format.manifest.manifest import ADD
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.data_file_paths import index_file_path, path_array
 from lakebed.metadata.store import TableStore
+from lakebed.storage import run_together
 
 _PLACE: Final = ("partition", "bucket", "file_name", "extra_files", "external_path")
 _THREADS: Final = 8
@@ -55,12 +56,15 @@ def _added_data_files(store: TableStore, schema: TableSchema, entries: pa.Table)
 
 def check_own_files(store: TableStore, paths: Sequence[str]) -> None:
     """Raises CommitConflictError if a file of the commit does not exist."""
-    if len(paths) <= _BATCH:
+    if store.storage.is_remote:
+        found = run_together([partial(store.storage.exists, path) for path in paths])
+        missing = [path for path, is_there in zip(paths, found, strict=True) if not is_there]
+    elif len(paths) <= _BATCH:
         missing = _missing(store, paths)
     else:
         batches = [paths[start : start + _BATCH] for start in range(0, len(paths), _BATCH)]
-        with ThreadPoolExecutor(_THREADS) as pool:
-            missing = [path for found in pool.map(lambda batch: _missing(store, batch), batches) for path in found]
+        parts = run_together([partial(_missing, store, batch) for batch in batches], _THREADS)
+        missing = [path for part in parts for path in part]
     if missing:
         raise CommitConflictError(
             f"{len(missing)} of the {count_text(len(paths), 'file')} that this write to {store.name} created no longer "

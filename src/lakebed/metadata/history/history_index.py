@@ -14,6 +14,15 @@ orphan files ignore the folder, and the next filtered page reads the snapshots a
   Longer histories are assumed to have no gaps between the first and the last id, because expiry and rollback leave
   none. If a page does not find a snapshot, the folder is listed, and the id is skipped from then on.
 
+A storage that cannot append (:attr:`Storage.can_append`) has the same files, written as a whole:
+
+* Only the commit whose id is the last of a block of :data:`BLOCK` ids writes the index: the segment with the lines of
+  that block added. It reads the snapshots of the block while it writes its own files (:func:`lines_before`), so the
+  index costs no round trip. A block of 64 ids makes that one small request in 64 commits, and a filtered page opens at
+  most 63 snapshots, at the same time, of which there is no line yet.
+* These newest snapshots are read for each page. A reader that misses lines of complete blocks reads the snapshots and
+  writes the segment. If two write it at the same time, lines of one may be lost, and are added again later.
+
 A process keeps one :class:`HistoryIndex` for each branch, and reads a segment again only if it changed.
 """
 
@@ -23,9 +32,9 @@ import contextlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -47,21 +56,77 @@ from lakebed.format.history_sidecar import (
 from lakebed.format.paths import HISTORY_PREFIX, id_of
 from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, Snapshot
 from lakebed.metadata.store import TableStore
-from lakebed.storage import FileInfo
+from lakebed.storage import FileInfo, run_all, run_both, run_together
 
 I64: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 
 LISTED: Final = 2_000
+BLOCK: Final = 64
+"""Of so many ids one commit writes the lines, where a storage cannot append; a divisor of :data:`SEGMENT`."""
+_LISTED_IN_ONE_REQUEST: Final = 900
 _BRANCHES: Final = 64
 _SETTLED_SECONDS: Final = 0.1
 _THREADS: Final = 8
 
 
-def note(store: TableStore, snapshot: Snapshot, previous: Snapshot | None) -> None:
-    """Appends the line of a new snapshot. It never raises, because the commit is already made."""
+def note(store: TableStore, snapshot: Snapshot, previous: Snapshot | None, before: bytes | None = None) -> None:
+    """Adds the line of a new snapshot. It never raises, because the commit is already made.
+
+    ``before`` is what :func:`lines_before` returned. Where lines cannot be appended, nothing is written without it.
+    """
     with contextlib.suppress(Exception):
         line = encode_line(snapshot, UNKNOWN if previous is None else check_of(previous))
-        store.storage.append(store.paths.history_segment(segment_of(snapshot.id)), line)
+        path = store.paths.history_segment(segment_of(snapshot.id))
+        if store.storage.can_append:
+            store.storage.append(path, line)
+        elif before is not None:
+            store.storage.replace(path, before + line)
+
+
+def lines_before(store: TableStore, latest: Snapshot | None) -> bytes | None:
+    """Returns the lines of the segment of the next snapshot, if that one completes a block; else ``None``.
+
+    The snapshots are consistent with each other if ``latest`` is still the latest one afterwards, which a commit checks
+    anyway. It never raises.
+    """
+    if store.storage.can_append or latest is None or (latest.id + 1) % BLOCK != BLOCK - 1:
+        return None
+    with contextlib.suppress(Exception):
+        ids = list(range(max(FIRST_SNAPSHOT_ID, latest.id + 1 - BLOCK), latest.id))
+        number = segment_of(latest.id + 1)
+        read, known = run_both(
+            store.storage, partial(store.snapshots.read_many, ids), partial(_lines_of, store, number)
+        )
+        checks = {one.id: check_of(one) for one in read}
+        block = [one for one in (*read, latest) if segment_of(one.id) == number]
+        lines = b"".join(encode_line(one, checks.get(one.id - 1, UNKNOWN)) for one in block)
+        rows = decode_rows(lines, where="memory")[0]
+        return encode_rows(last_by_id(pa.concat_tables([known, rows])))
+    return None
+
+
+def in_last_block(ids: I64, newest: int) -> Mask:
+    """Returns which ids belong to the block of the newest one, if that block is not complete yet.
+
+    >>> in_last_block(np.array([62, 63, 64, 65]), 65).tolist(), in_last_block(np.array([62, 63]), 63).tolist()
+    ([False, False, True, True], [False, False])
+    """
+    return ids > _last_complete(newest)
+
+
+def _last_complete(newest: int) -> int:
+    """Returns the last id of the last complete block."""
+    return (newest + 1) // BLOCK * BLOCK - 1
+
+
+def _lines_of(store: TableStore, number: int) -> pa.Table:
+    """Returns the rows of a segment; none if it does not exist or is damaged."""
+    path = store.paths.history_segment(number)
+    try:
+        return decode_rows(store.storage.read(path), where=path)[0]
+    except LakebedError:
+        return NO_ROWS
 
 
 def recorded(store: TableStore, ids: Iterable[int] | None = None) -> pa.Table:
@@ -70,12 +135,9 @@ def recorded(store: TableStore, ids: Iterable[int] | None = None) -> pa.Table:
     Nothing is changed. A segment that cannot be read counts as empty.
     """
     wanted = None if ids is None else np.fromiter(ids, np.int64)
-    tables = [NO_ROWS]
-    for number in _segment_files(store) if wanted is None else sorted(set((wanted // SEGMENT).tolist())):
-        path = store.paths.history_segment(number)
-        with contextlib.suppress(LakebedError):
-            tables.append(decode_rows(store.storage.read(path), where=path)[0])
-    rows = pa.concat_tables(tables)
+    numbers = list(_segment_files(store)) if wanted is None else sorted(set((wanted // SEGMENT).tolist()))
+    tables = run_all(store.storage, [partial(_lines_of, store, number) for number in numbers])
+    rows = pa.concat_tables([NO_ROWS, *tables])
     return rows if wanted is None else rows.filter(pa.array(np.isin(rows["id"].to_numpy(), wanted)))
 
 
@@ -149,6 +211,42 @@ class HistoryIndex:
             return self._listed(store, stamp)
         return self._without_holes(store, *bounds)
 
+    def look(self, store: TableStore, read: Callable[[list[int]], object] | None = None) -> I64:
+        """Returns the ids of the snapshots that exist, ascending, in two round trips to a remote storage.
+
+        With ``read`` it also loads the index, and lets ``read`` open the newest snapshots, of which there are no lines,
+        and the last one that has a line, which proves that the lines are up to date.
+        """
+        storage = store.storage
+        ends, files = run_both(
+            storage, partial(_hinted_ends, store), lambda: {} if read is None else _segment_files(store)
+        )
+        listed = self._listed(store, None) if ends is None else None  # hints are missing, or wrong
+        if listed is not None:
+            ends = (int(listed[0]), int(listed[-1])) if len(listed) else (FIRST_SNAPSHOT_ID, FIRST_SNAPSHOT_ID)
+        first, last = ends or (FIRST_SNAPSHOT_ID, FIRST_SNAPSHOT_ID)
+
+        def find() -> I64:
+            return self._between(store, first, last) if listed is None else listed
+
+        rest: list[Callable[[], object]] = []
+        if read is not None:
+            rest.append(lambda: self._load(store, files, segment_of(first), segment_of(last)))
+            rest.append(lambda: read(list(range(max(first, _last_complete(last)), last + 1))))
+        found, _ = run_both(storage, find, lambda: run_all(storage, rest))
+        return found
+
+    def _between(self, store: TableStore, first: int, last: int) -> I64:
+        """Returns the ids that exist, given the first and the last one, which may be wrong."""
+        if last - first < min(LISTED, _LISTED_IN_ONE_REQUEST):
+            return self._listed(store, None)
+        numbers = [first, first - 1, last, last + 1]
+        there = run_together([partial(store.storage.exists, store.paths.snapshot(number)) for number in numbers])
+        if there == [True, False, True, False]:
+            return self._without_holes(store, first, last)
+        bounds = _bounds(store)
+        return np.zeros(0, np.int64) if bounds is None else self._without_holes(store, *bounds)
+
     def missed(self, ids: Iterable[int]) -> None:
         """Records that these snapshots do not exist, although they should."""
         self._missed.update(ids)
@@ -183,7 +281,8 @@ class HistoryIndex:
         """Returns the known rows of these snapshots, by id, without checking them."""
         if not len(ids):
             return NO_ROWS
-        self._load(store, segment_of(int(ids[0])), segment_of(int(ids[-1])))
+        if not store.storage.is_remote:  # else look() did
+            self._load(store, _segment_files(store), segment_of(int(ids[0])), segment_of(int(ids[-1])))
         if self._joined is None:
             tables = [self._segments[number].rows for number in sorted(self._segments)]
             joined = pa.concat_tables([NO_ROWS, *tables]).combine_chunks()
@@ -195,22 +294,38 @@ class HistoryIndex:
 
     def can_write(self, store: TableStore, snapshot_id: int) -> bool:
         """Returns whether the index can be written, by trying."""
+        number = segment_of(snapshot_id)
         try:
-            store.storage.append(store.paths.history_segment(segment_of(snapshot_id)), b"\n")
+            if store.storage.can_append:
+                store.storage.append(store.paths.history_segment(number), b"\n")
+            else:
+                store.storage.replace(store.paths.history_segment(number), encode_rows(self._rows_of(number)) or b"\n")
         except LakebedError:
             return False
         return True
 
+    def _rows_of(self, number: int) -> pa.Table:
+        return self._segments[number].rows if number in self._segments else NO_ROWS
+
     def add(self, store: TableStore, rows: pa.Table) -> None:
-        """Appends rows to the index; if that is not possible, they are kept in memory."""
+        """Adds rows to the index; if that is not possible, they are kept in memory."""
         numbers = rows["id"].to_numpy() // SEGMENT
         try:
             for number in np.unique(numbers).tolist():
-                lines = encode_rows(rows.filter(pa.array(numbers == number)))
-                store.storage.append(store.paths.history_segment(number), lines)
+                self._write(store, number, rows.filter(pa.array(numbers == number)))
         except LakebedError:
             self._loose = last_by_id(pa.concat_tables([self._loose, rows]))
             self._joined = None
+
+    def _write(self, store: TableStore, number: int, rows: pa.Table) -> None:
+        path = store.paths.history_segment(number)
+        if store.storage.can_append:
+            store.storage.append(path, encode_rows(rows))
+            return
+        whole = last_by_id(pa.concat_tables([self._rows_of(number), rows]))
+        store.storage.replace(path, encode_rows(whole))
+        self._segments[number] = _Segment(-1, -1, whole)  # read again once, if it is still needed
+        self._joined = None
 
     def discard(self, store: TableStore) -> None:
         """Deletes the index because it is wrong and no rollback explains it."""
@@ -219,11 +334,19 @@ class HistoryIndex:
                 store.storage.delete(store.paths.history_segment(number))
         self._segments, self._loose, self._joined = {}, NO_ROWS, None
 
-    def _load(self, store: TableStore, first: int, last: int) -> None:
-        files = _segment_files(store)
-        for number in [number for number in files if number < first]:
+    def _load(self, store: TableStore, files: Mapping[int, FileInfo], first: int, last: int) -> None:
+        """Reads the segments between two that changed, and deletes those before, whose snapshots expired."""
+
+        def delete(number: int) -> None:
             with contextlib.suppress(LakebedError):
                 store.storage.delete(store.paths.history_segment(number))
+
+        def deletes() -> None:
+            run_all(store.storage, [partial(delete, number) for number in files if number < first])
+
+        run_both(store.storage, deletes, lambda: self._load_changed(store, files, first, last))
+
+    def _load_changed(self, store: TableStore, files: Mapping[int, FileInfo], first: int, last: int) -> None:
         wanted = {number: info for number, info in files.items() if first <= number <= last}
         if any(number not in wanted for number in self._segments):
             self._segments = {number: one for number, one in self._segments.items() if number in wanted}
@@ -232,9 +355,7 @@ class HistoryIndex:
         if not changed:
             return
         self._joined = None
-        with ThreadPoolExecutor(_THREADS) if len(changed) > 1 else contextlib.nullcontext() as pool:
-            run = map if pool is None else pool.map
-            loaded = list(run(lambda number: _read_segment(store, number, wanted[number]), changed))
+        loaded = run_together([partial(_read_segment, store, number, wanted[number]) for number in changed], _THREADS)
         self._segments |= dict(zip(changed, loaded, strict=True))
 
 
@@ -271,6 +392,18 @@ def _read_segment(store: TableStore, number: int, info: FileInfo) -> _Segment:
         with contextlib.suppress(LakebedError):  # a line that is appended meanwhile is lost, and added again later
             store.storage.replace(path, encode_rows(rows))
     return _Segment(info.size, info.modified_millis, rows)
+
+
+def _hinted_ends(store: TableStore) -> tuple[int, int] | None:
+    """Returns the first and the last id by the hints, in one round trip; ``None`` if they cannot be right."""
+    snapshots = store.snapshots
+    (last, hint), has_first = run_both(
+        store.storage,
+        lambda: run_both(store.storage, snapshots.latest_hint, snapshots.earliest_hint),
+        partial(store.storage.exists, store.paths.snapshot(FIRST_SNAPSHOT_ID)),
+    )
+    first = FIRST_SNAPSHOT_ID if has_first else hint
+    return (first, last) if first is not None and last is not None and FIRST_SNAPSHOT_ID <= first <= last else None
 
 
 def _bounds(store: TableStore) -> tuple[int, int] | None:

@@ -39,7 +39,7 @@ from lakebed.format.history_sidecar import (
 from lakebed.format.printed import Printed, page_text
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.time_text import Time, now_millis, parse_time, time_text
-from lakebed.metadata.history.history_index import I64, HistoryIndex, index_of
+from lakebed.metadata.history.history_index import I64, HistoryIndex, in_last_block, index_of
 from lakebed.metadata.store import TableStore
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -234,6 +234,7 @@ class _Search:
     wanted: Wanted
     scanned: int = 0
     _read: dict[int, Snapshot] = field(default_factory=dict)
+    _ahead: dict[int, Snapshot | None] = field(default_factory=dict)
 
     def page(self) -> HistoryPage:
         """Chooses snapshots and reads them; chooses again if the files differ from the index."""
@@ -244,6 +245,7 @@ class _Search:
             if not gone and not wrong:
                 break
             self._read.clear()
+            self._ahead.clear()
             with self.index.lock:
                 self.index.missed(gone)
                 if wrong and attempt:  # it was not only a rollback meanwhile
@@ -268,22 +270,33 @@ class _Search:
 
     def _files(self, ids: Sequence[int]) -> dict[int, Snapshot]:
         """Returns the existing snapshots by id; each is opened once."""
-        fresh = [number for number in ids if number not in self._read]
+        fresh = [number for number in ids if number not in self._read and number not in self._ahead]
         self.scanned += len(fresh)
         found = {one.id: one for one in self.store.snapshots.read_many(fresh)}
+        found |= {number: one for number in ids if (one := self._ahead.get(number)) is not None}
         found |= {number: self._read[number] for number in ids if number in self._read}
         if len(self._read) < _REMEMBERED:
             self._read |= {number: one for number, one in found.items() if self.wanted.matches(one)}
         return found
 
+    def _read_ahead(self, ids: list[int]) -> None:
+        """Opens snapshots that will be needed, while the index is loaded."""
+        found = self._files(ids)
+        self._ahead |= {number: found.get(number) for number in ids}
+
+    def _existing(self) -> I64:
+        if not self.store.storage.is_remote:
+            return self.index.existing(self.store)
+        return self.index.look(self.store, None if self.wanted.is_all else self._read_ahead)
+
     def _choose(self) -> _Chosen:
-        ids = self.index.existing(self.store)
+        ids = self._existing()
         if self.wanted.is_all:
             return self._slice(ids, None, total=len(ids), left=ids[:0], source=Source.LISTING)
         rows = self._verified(self.index.rows(self.store, ids))
         known = rows["id"].to_numpy()
         missing = ids[:0] if len(known) == len(ids) else np.setdiff1d(ids, known, assume_unique=True)
-        source = Source.SCAN if len(missing) else Source.INDEX
+        source = Source.SCAN if len(self._lacking(missing)) else Source.INDEX
         rows, left = self._filled(rows, missing)
         mask = self.wanted.mask(rows)
         matching, checks = rows["id"].to_numpy()[mask], rows["check"].to_numpy()[mask]
@@ -303,6 +316,12 @@ class _Search:
 
     # --------------------------------------------------------------------------------------------------- the index
 
+    def _lacking(self, missing: I64) -> I64:
+        """Returns the missing ids of which the index should have lines: all, if lines can be appended."""
+        if self.store.storage.can_append or not len(missing):
+            return missing
+        return missing[~in_last_block(missing, int(missing[-1]))]
+
     def _verified(self, rows: pa.Table) -> pa.Table:
         """Returns the rows whose snapshots exist unchanged; others were rolled back."""
         ids, checks = rows["id"].to_numpy(), rows["check"].to_numpy()
@@ -313,7 +332,11 @@ class _Search:
             return found is not None and check_of(found) == int(checks[place])
 
         right = np.ones(len(ids), np.bool_)
-        for start, end in zip(*(places.tolist() for places in chains(rows)), strict=True):
+        starts, ends = (places.tolist() for places in chains(rows))
+        unread = [number for end in ends if (number := int(ids[end])) not in self._ahead]
+        if self.store.storage.is_remote and unread:
+            self._read_ahead(unread)
+        for start, end in zip(starts, ends, strict=True):
             if not holds(end):
                 right[_first_wrong(start, end, holds) : end + 1] = False
         return rows if right.all() else rows.filter(pa.array(right))
@@ -322,18 +345,19 @@ class _Search:
         """Returns the rows with those that the index lacked, and the ids that a full page did not need to read."""
         if not len(missing):
             return rows, missing
-        before, can_write = self.wanted.before, self.index.can_write(self.store, int(missing[-1]))
+        lacking = self._lacking(missing)
+        before, can_write = self.wanted.before, not len(lacking) or self.index.can_write(self.store, int(lacking[-1]))
         first = missing if can_write or before is None else missing[missing < before]
         order = first[::-1]
         tables, descending = [rows], _Descending(rows)
         window, place = max(_FIRST_WINDOW, min(self.wanted.limit, _LARGEST_WINDOW)), 0
         while place < len(order) and (can_write or not self._is_full(tables, order[place:])):
             asked: list[int] = order[place : place + window].tolist()
-            found = self._consistent(asked)
+            found = self._consistent(asked) if len(lacking) else sorted(self._files(asked).values(), key=_id_of)
             self.index.missed(set(asked).difference(one.id for one in found))
             place, window = place + window, min(2 * window, _LARGEST_WINDOW)
             tables.append(descending.rows_of(found, is_last=place >= len(order)))
-            self.index.add(self.store, tables[-1])
+            self.index.add(self.store, tables[-1].filter(pa.array(np.isin(tables[-1]["id"].to_numpy(), lacking))))
         tables.append(
             descending.rows_of([], is_last=True)
         )  # the waiting row is not kept, because it is in no chain yet
@@ -349,7 +373,7 @@ class _Search:
                 break
             for number in ids:
                 self._read.pop(number, None)
-        return sorted(found.values(), key=lambda snapshot: snapshot.id)
+        return sorted(found.values(), key=_id_of)
 
     def _is_full(self, tables: Sequence[pa.Table], left: I64) -> bool:
         """Returns whether the page is complete: there are enough matches above the first unknown id."""
@@ -357,6 +381,10 @@ class _Search:
         matching = [rows["id"].to_numpy()[self.wanted.mask(rows)] for rows in tables]
         count = sum(int(np.count_nonzero((ids > left[0]) & (ids < top))) for ids in matching)
         return count >= self.wanted.offset + self.wanted.limit
+
+
+def _id_of(snapshot: Snapshot) -> int:
+    return snapshot.id
 
 
 def _first_wrong(start: int, end: int, holds: Callable[[int], bool]) -> int:

@@ -26,7 +26,7 @@ def find_snapshot(store: TableStore, *, version: int | str | None, timestamp: An
     if version is not None:
         return _by_version(store, version)
     if timestamp is None:
-        return store.snapshots.latest()
+        return store.latest_snapshot()
     millis = parse_time(timestamp, "timestamp")
     found = store.snapshots.at(millis)
     if found is None:
