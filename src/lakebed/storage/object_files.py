@@ -282,9 +282,9 @@ def _parts(waiting: queue.Queue[Any]) -> Any:
 
 
 class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]
-    """Opens the data files of an object storage for Arrow. ``upload`` opens a file to write."""
+    """Opens the data files of a remote storage for Arrow. ``upload`` opens a file to write."""
 
-    def __init__(self, storage: Storage, upload: Callable[[str], Upload]) -> None:
+    def __init__(self, storage: Storage, upload: Callable[[str], io.RawIOBase]) -> None:
         self._storage = storage
         self._upload = upload
 
