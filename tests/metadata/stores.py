@@ -158,8 +158,9 @@ class Wrapped:
         if name == "arrow_filesystem" or not callable(inner):
             return inner
 
-        def called(path: str, *arguments: Any, **named: Any) -> Any:
-            return self.call(name, path, lambda: inner(path, *arguments, **named))
+        def called(path: Any, *arguments: Any, **named: Any) -> Any:
+            place = path if isinstance(path, str) else next(iter(path), "")  # delete_many has a list of paths
+            return self.call(name, place, lambda: inner(path, *arguments, **named))
 
         return called
 

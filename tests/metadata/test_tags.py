@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -178,7 +177,7 @@ def test_a_tag_is_taken_back_if_its_snapshot_went_meanwhile(tmp_path: Path, held
         create_tag(plain, "old", snapshot=1)
         expire(plain, 1)
         holder = plain.paths.tag("old")
-    going = Interrupted(lambda: os.unlink(holder), ending="tag-t")  # noqa: PTH108
+    going = Interrupted(lambda: stored_path(holder).unlink(), ending="tag-t")
     with pytest.raises(NotFoundError, match=r"snapshot 1 of table db.t expired while tag 't' was written"):
         create_tag(open_store(tmp_path, going), "t", snapshot=1)
     assert names(plain) == []

@@ -107,6 +107,7 @@ def test_it_takes_what_writers_make_and_nobody_needs_and_nothing_else(made: Tabl
     assert made.branch("b").scan().to_arrow().num_rows == 1
 
 
+@pytest.mark.local_disk
 def test_young_files_stay(made: Table) -> None:
     store = made._store
     (path,) = plant(store, f"manifest/manifest-{UUID}-0")
@@ -118,6 +119,7 @@ def test_young_files_stay(made: Table) -> None:
     assert remove_orphan_files(store, older_than="24 h").count == 1
 
 
+@pytest.mark.local_disk
 def test_the_clock_of_the_storage_counts(made: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host whose clock is two hours ahead does not take files of a running commit for old ones."""
     young, old = plant(made._store, f"manifest/manifest-{UUID}-0", f"manifest/manifest-{UUID}-1")
@@ -231,6 +233,7 @@ def test_storage_is_asked_once_per_folder(made: Table) -> None:
     assert len(log.log) < 80
 
 
+@pytest.mark.local_disk
 def test_branches_that_were_never_finished_go(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
     commit_files(store, adds("a"))

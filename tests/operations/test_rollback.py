@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -119,7 +118,7 @@ def test_a_tag_that_goes_meanwhile(tmp_path: Path) -> None:
     plain = history(tmp_path, "a", "b", "c")
     create_tag(plain, "t", snapshot=1)
     plain.storage.delete(plain.paths.snapshot(1))
-    going = Interrupted(lambda: os.unlink(plain.paths.tag("t")), ending="snapshot-1")  # noqa: PTH108
+    going = Interrupted(lambda: stored_path(plain.paths.tag("t")).unlink(), ending="snapshot-1")
     with pytest.raises(NotFoundError, match="nothing was rolled back"):
         rollback_to(open_store(tmp_path, going), tag="t")
     assert plain.snapshots.ids() == [2, 3]
@@ -163,7 +162,7 @@ def test_a_snapshot_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_target_that_expires_meanwhile(tmp_path: Path) -> None:
     plain = history(tmp_path, "a", "b")
-    going = Interrupted(lambda: os.unlink(plain.paths.snapshot(1)), before="replace", ending="LATEST")  # noqa: PTH108
+    going = Interrupted(lambda: stored_path(plain.paths.snapshot(1)).unlink(), before="replace", ending="LATEST")
     with pytest.raises(NotFoundError, match="was deleted before the rollback started"):
         rollback_to(open_store(tmp_path, going), snapshot=1)
     assert plain.snapshots.ids() == [2]

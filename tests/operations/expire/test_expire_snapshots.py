@@ -302,6 +302,7 @@ def test_changelogs_go_with_their_snapshots_even_under_a_tag(store: TableStore) 
     assert files_on_disk(store) == needed_files(store)
 
 
+@pytest.mark.local_disk
 def test_empty_folders_go_if_the_table_says_so(tmp_path: Path) -> None:
     for option, left in (("true", False), ("false", True)):
         root = tmp_path / option
