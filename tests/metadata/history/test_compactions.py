@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from tests.metadata.entries import adds
 from tests.metadata.stores import Logged, Rowless, open_store
+from tests.places import stored_path
 
 from lakebed import Table
 from lakebed.errors import NotFoundError
@@ -35,7 +35,7 @@ def counts(one: Compaction) -> dict[str, int]:
 
 def without_facts(table: Table) -> None:
     """As if somebody else had written all of it."""
-    for path in Path(table.path, "snapshot").glob("snapshot-*"):
+    for path in stored_path(table.path, "snapshot").glob("snapshot-*"):
         raw = json.loads(path.read_text())
         raw.pop("properties", None)
         path.write_text(json.dumps(raw))
@@ -198,7 +198,7 @@ def test_a_compaction_that_expires_while_it_is_described(table: Callable[..., Ta
     class Late(Logged):
         def call(self, name: str, path: str, run: Any) -> Any:
             if path.endswith(gone.delta_manifest_list):
-                for file in (Path(path), Path(one.path, "snapshot", "snapshot-2")):
+                for file in (stored_path(path), stored_path(one.path, "snapshot", "snapshot-2")):
                     file.unlink(missing_ok=True)
             return super().call(name, path, run)
 
@@ -212,6 +212,6 @@ def test_a_lost_manifest_is_told(table: Callable[..., Table]) -> None:
     made = one.compact(full=True)
     assert made is not None
     without_facts(one)
-    Path(one.path, "manifest", made.delta_manifest_list).unlink()
+    stored_path(one.path, "manifest", made.delta_manifest_list).unlink()
     with pytest.raises(NotFoundError, match="manifest list"):
         one.compactions()

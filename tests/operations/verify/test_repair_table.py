@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.metadata.stores import files_below
 from tests.operations.verify.damage import Surgeon, appended, found, rows
+from tests.places import stored_path
 
 import lakebed
 from lakebed.errors import StorageError
@@ -30,7 +31,7 @@ LEFT_OVER = {
 
 
 def leave(table: lakebed.Table, name: str, *, age: float = 0, content: bytes = b"12345") -> Path:
-    path = Path(table.path, name)
+    path = stored_path(table.path, name)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
     os.utime(path, (time.time() - age,) * 2)
@@ -91,7 +92,7 @@ def test_nothing_is_unreferenced_where_a_reference_cannot_be_read(lake: lakebed.
     """The files of a lost manifest look like left-overs, and they are all that is left of its rows."""
     table = appended(lake)
     Surgeon(table).manifest_of(2).unlink()
-    for path in Path(table.path).rglob("*"):
+    for path in stored_path(table.path).rglob("*"):
         if path.is_file():
             os.utime(path, (time.time() - TWO_DAYS,) * 2)
     before = files_below(table.path)
@@ -107,7 +108,7 @@ def test_nothing_is_unreferenced_where_a_reference_cannot_be_read(lake: lakebed.
 )
 def test_hints_are_written_anew(lake: lakebed.Lake, hint: str, text: str, right: str) -> None:
     table = appended(lake)
-    path = Path(table.path, "snapshot", hint)
+    path = stored_path(table.path, "snapshot", hint)
     path.write_text(text)
     assert planned(verify(table._store)) == set(), "nobody asked for a repair"
     (step,) = verify(table._store, repair=True).repairs
@@ -140,7 +141,7 @@ def test_a_repaired_table_still_has_its_rows(lake: lakebed.Lake) -> None:
     table = appended(lake)
     for name in LEFT_OVER:
         leave(table, name, age=TWO_DAYS)
-    Path(table.path, "snapshot/LATEST").write_text("99")
+    stored_path(table.path, "snapshot/LATEST").write_text("99")
     report = verify(table._store, repair=True, dry_run=False)
     assert len(report.repairs) == len(LEFT_OVER) + 1
     assert all(step.done for step in report.repairs)
@@ -169,7 +170,7 @@ def test_what_the_storage_refuses_is_told(lake: lakebed.Lake) -> None:
 def test_a_report_reads_like_one(lake: lakebed.Lake) -> None:
     table = appended(lake)
     Surgeon(table).file_of(2).unlink()
-    Path(table.path, "snapshot/LATEST").write_text("2")
+    stored_path(table.path, "snapshot/LATEST").write_text("2")
     report = verify(table._store, repair=True)
     text = str(report)
     first, second, *_ = text.splitlines()

@@ -40,6 +40,7 @@ from lakebed.errors import (
     CorruptError,
     LakebedError,
     NotFoundError,
+    OutcomeUnknownError,
     StorageError,
 )
 from lakebed.format import commit_facts as facts
@@ -53,6 +54,7 @@ from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.own_files import added_files, check_own_files
 from lakebed.metadata.history import compactions, history_index
 from lakebed.metadata.manifests import ManifestWriter
+from lakebed.metadata.move_folder import is_leaving
 from lakebed.metadata.one_look import one_look
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.step_timings import timed
@@ -431,6 +433,11 @@ class _Attempts:
                     f"it is unknown whether snapshot {snapshot.id} of {self._store.name} was committed ({error}); "
                     "nothing was deleted. Look at the table's latest snapshots before writing again"
                 ) from error
+            if found is None and isinstance(error, OutcomeUnknownError):  # the request may still arrive
+                raise CommitOutcomeUnknownError(
+                    f"it is unknown whether snapshot {snapshot.id} of {self._store.name} will be committed ({error}); "
+                    "nothing was deleted. Look at the table's latest snapshots before writing again"
+                ) from error
             if found is not None and found.uuid == snapshot.uuid:
                 if isinstance(error, Exception):
                     self._sync_again(snapshot)
@@ -493,6 +500,12 @@ class _Attempts:
                 f"place; {self._store.paths.snapshot(snapshot.id)} is not part of that one and could not be deleted "
                 f"({error}): delete it"
             ) from error
+        paths = self._store.paths
+        if any(is_leaving(self._store.storage, root) for root in {paths.root, paths.branch_root}):
+            raise CommitOutcomeUnknownError(
+                f"{self._store.name} was renamed while this commit was made; it is unknown whether it is in the "
+                "renamed table. Look at its latest snapshots before writing again"
+            )
         self._store.fresh_schema()  # raises, unless the table is there again
         raise NotFoundError(f"table {self._store.name} was dropped while this commit was made; open it again")
 

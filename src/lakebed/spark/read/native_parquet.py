@@ -152,7 +152,8 @@ def _load_remote(spark: SparkSession, reader: DataFrameReader, paths: Sequence[s
         return _load_classic(spark, reader, paths)
     except Exception as error:
         if getattr(error, "getCondition", str)() == "PATH_NOT_FOUND":
-            raise _gone(str(getattr(error, "getMessageParameters", dict)().get("path", "of a table"))) from None
+            found: dict[str, str] = getattr(error, "getMessageParameters", dict)()
+            raise _gone(found.get("path", "of a table")) from None
         raise
 
 
