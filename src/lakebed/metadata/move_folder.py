@@ -58,13 +58,13 @@ def delete_folder(storage: Storage, root: str) -> None:
     token = _read(storage, mark)
     names = _files(storage, root)
     schemas = sorted(path for path in names if _is_schema(root, path))
-    last = [path for path in names if path.startswith(tuple(f"{root}/{part}" for part in _LAST))]
-    last = [path for path in last if path not in schemas]
-    rest = [path for path in names if path not in {*schemas, *last, mark}]
+    others = names.keys() - {mark, *schemas}
+    last = {path for path in others if path.startswith(tuple(f"{root}/{part}" for part in _LAST))}
+    rest = others - last
     for group in (schemas, rest, last):
         if token is None or _read(storage, mark) != token:
             return
-        storage.delete_many(group)
+        storage.delete_many(sorted(group))
     left = [path for path in _files(storage, root) if path != mark]  # of commits that were on their way
     if _read(storage, mark) == token:
         storage.delete_many(left)
