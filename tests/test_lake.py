@@ -37,6 +37,7 @@ def branch(table: lakebed.Table, name: str) -> None:
 # ------------------------------------------------------------------------------------------------------------- connect
 
 
+@pytest.mark.local_disk
 def test_connect_makes_the_folder_and_opens_it_again(tmp_path: Path) -> None:
     folder = tmp_path / "a/b c/ü"
     lake = lakebed.connect(folder)
@@ -47,6 +48,7 @@ def test_connect_makes_the_folder_and_opens_it_again(tmp_path: Path) -> None:
     assert repr(lake) == f"<Lake {folder}>"
 
 
+@pytest.mark.local_disk
 def test_what_cannot_be_connected_to(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(LakebedError, match="it is a file, not a folder"):
@@ -97,7 +99,7 @@ def test_a_database_with_tables_is_dropped_only_on_demand(lake: lakebed.Lake) ->
     assert lake.table("db.t").scan().to_arrow().num_rows == 1
     lake.drop_database("db", cascade=True)
     assert lake.databases() == []
-    assert list(stored_path(lake.warehouse).iterdir()) == []
+    assert [path.name for path in stored_path(lake.warehouse).iterdir() if path.name != ".lakebed"] == []
 
 
 @pytest.mark.parametrize("name", ["", " ", ".", "..", ".hidden", "a/b", "a\\b", "a\0b", "a.b", "a$b", "\ud800"])
@@ -234,7 +236,7 @@ def test_branches_by_name(lake: lakebed.Lake) -> None:
     assert on_branch.branch("main").scan().to_arrow().num_rows == 1
     # data and manifests of every branch lie in the table's root; beside its own metadata it has an index of its history
     found = sorted(path.name for path in (stored_path(table.path) / "branch/branch-b 1").iterdir())
-    assert found == [".lakebed", "schema", "snapshot"]
+    assert [name for name in found if name != ".lakebed"] == ["schema", "snapshot"]
     assert len(list((stored_path(table.path) / "bucket-0").iterdir())) == 2
     with pytest.raises(NotFoundError, match=r"has no branch 'x'; its branches: main, b 1"):
         lake.table("db.t$branch_x")

@@ -248,6 +248,7 @@ STEPS = st.lists(st.sampled_from(["commit", "alter"]), max_size=3)
 
 @settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ours=STEPS, theirs=STEPS)
+@pytest.mark.local_disk
 def test_any_two_histories(tmp_path_factory: pytest.TempPathFactory, ours: list[str], theirs: list[str]) -> None:
     root = tmp_path_factory.mktemp("t")
     store = history(root / "t", "a")

@@ -61,6 +61,7 @@ def test_other_tables_have_nothing_to_say(days: Days) -> None:
     assert plain.verify().problems == ()
 
 
+@pytest.mark.local_disk
 def test_damage_is_reported_and_not_raised(days: Days) -> None:
     for path in (stored_path(days.main.path) / "manifest").iterdir():
         path.unlink()

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tests.metadata.entries import adds
-from tests.metadata.stores import Logged, Rowless, open_store
+from tests.metadata.stores import Logged, open_store
 from tests.places import stored_path
 
 from lakebed import Table
@@ -19,6 +19,7 @@ from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.history.compactions import Compaction, CompactionKind, find_compactions
 from lakebed.metadata.history.history_index import forget_indexes
+from lakebed.metadata.manifests import SHARED_CACHE
 from lakebed.metadata.store import TableStore
 
 COUNTS = ("input_files", "input_bytes", "input_rows", "output_files", "output_bytes", "output_rows")
@@ -93,6 +94,7 @@ def test_manifests_tell_the_same(table: Callable[..., Table], primary_key: list[
         assert found.finished_millis == known.finished_millis
 
 
+@pytest.mark.local_disk
 def test_only_the_page_opens_manifests(table: Callable[..., Table]) -> None:
     one = table("k INT, v STRING", primary_key=["k"], options={"bucket": "1", "write-only": "true"})
     for number in range(4):
@@ -128,7 +130,7 @@ def test_an_append_table_is_fully_compacted_if_only_the_output_is_left(table: Ca
 
 def rowless(table: Table) -> TableStore:
     """The store of a table, for commits of files that are not written."""
-    return open_store(table.path, Rowless())
+    return open_store(table.path)
 
 
 def compacted(store: TableStore, properties: dict[str, str], **changes: Any) -> Compaction:
@@ -187,6 +189,7 @@ def test_a_file_that_only_moved_does_not_tell_when_it_began(table: Callable[...,
 # ------------------------------------------------------------------------------------------------- what goes meanwhile
 
 
+@pytest.mark.local_disk
 def test_a_compaction_that_expires_while_it_is_described(table: Callable[..., Table]) -> None:
     one = table("k INT, v STRING", primary_key=["k"], options={"bucket": "1", "write-only": "true"})
     for number in range(2):
@@ -213,5 +216,6 @@ def test_a_lost_manifest_is_told(table: Callable[..., Table]) -> None:
     assert made is not None
     without_facts(one)
     stored_path(one.path, "manifest", made.delta_manifest_list).unlink()
+    SHARED_CACHE.clear()
     with pytest.raises(NotFoundError, match="manifest list"):
         one.compactions()

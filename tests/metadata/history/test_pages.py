@@ -89,6 +89,7 @@ def places(total: int) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", [None, "COMPACT"])
+@pytest.mark.local_disk
 def test_pages_by_offset_and_by_cursor_are_the_same(
     long: tuple[Path, list[Snapshot]], kind: str | None, tmp_path: Path
 ) -> None:
@@ -107,6 +108,7 @@ def test_pages_by_offset_and_by_cursor_are_the_same(
     assert (len(beyond), beyond.total, beyond.next_cursor) == (0, len(model), None)
 
 
+@pytest.mark.local_disk
 def test_what_a_page_opens(long: tuple[Path, list[Snapshot]], tmp_path: Path) -> None:
     """Whatever the page: those it shows and one more, once the index is there; without a filter just those it shows."""
     root, _ = long
@@ -131,6 +133,7 @@ def test_what_a_page_opens(long: tuple[Path, list[Snapshot]], tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.local_disk
 def test_without_an_index_windows_grow_until_the_page_is_full(shape: str, tmp_path: Path) -> None:
     plain, made = write_history(tmp_path / "t", SHAPES[shape](COUNT, COMPACTIONS))
     model = [one for one in reversed(made) if one.commit_kind is C]
@@ -178,6 +181,7 @@ def test_an_old_index_that_cannot_be_extended(tmp_path: Path) -> None:
     assert ids(page) == [100, *range(50, 42, -1)]
 
 
+@pytest.mark.local_disk
 def test_a_long_history_is_not_listed(tmp_path: Path) -> None:
     store, made = write_history(tmp_path / "t", spread(10_000, 200), noted=True)
     log = Logged()
@@ -234,6 +238,7 @@ def test_odd_users_and_numbers(tmp_path: Path) -> None:
     assert (ids(page), page.source) == ([4], Source.INDEX)
 
 
+@pytest.mark.local_disk
 def test_an_empty_table(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
     for kind in (None, "COMPACT"):
@@ -291,6 +296,7 @@ def test_a_cursor_survives_commits_and_expiry(tmp_path: Path) -> None:
     assert set(model) - set(seen) <= set(range(1, 15 * 8)), "only what expired is missing"
 
 
+@pytest.mark.local_disk
 def test_snapshots_that_go_while_a_page_is_made(tmp_path: Path) -> None:
     """Those that were chosen for the page expire right before they are opened."""
     store, made = write_history(tmp_path / "t", spread(60, 20), noted=True)
@@ -376,6 +382,7 @@ def check_history(store: TableStore) -> None:
 
 @pytest.mark.parametrize("ours_again", [True, False])
 @pytest.mark.parametrize("on_top", [True, False])
+@pytest.mark.local_disk
 def test_ids_that_are_used_again(tmp_path: Path, *, ours_again: bool, on_top: bool) -> None:
     store, _ = write_history(tmp_path / "t", [A] * 50, noted=True)
     assert find_page(store, kind="APPEND", limit=1).total == 50
@@ -419,6 +426,7 @@ def segment(store: TableStore, number: int = 0) -> Path:
     return stored_path(store.paths.history_segment(number))
 
 
+@pytest.mark.local_disk
 def test_commits_keep_the_index(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
     made = [commit_files(store, adds(f"data-{number}", file_size=7)) for number in range(5)]
@@ -443,6 +451,7 @@ def test_a_commit_does_not_mind_what_becomes_of_its_line(tmp_path: Path, part: f
     assert find_page(store, kind="APPEND").source == Source.INDEX
 
 
+@pytest.mark.local_disk
 def test_an_interrupt_at_the_line_does_not_undo_the_commit(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
     interrupted = with_storage(store, Refusing(0, error=KeyboardInterrupt))
@@ -474,6 +483,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.local_disk
 def test_a_damaged_index_is_made_anew(tmp_path: Path, damage: str) -> None:
     store, _ = write_history(tmp_path / "t", spread(90, 30), noted=True)
     assert compactions(store).total == 30
@@ -487,6 +497,7 @@ def test_a_damaged_index_is_made_anew(tmp_path: Path, damage: str) -> None:
         assert len(segment(store).read_bytes().split(b"\n\n")) == 90, "old lines were not cleaned up"
 
 
+@pytest.mark.local_disk
 def test_lines_that_claim_to_match_are_not_believed(tmp_path: Path) -> None:
     """Kinds that the index has wrong, with checks that are right: a page shows none of them, and begins anew."""
     store, _ = write_history(tmp_path / "t", spread(90, 30), noted=True)
@@ -497,6 +508,7 @@ def test_lines_that_claim_to_match_are_not_believed(tmp_path: Path) -> None:
     check_history(store)
 
 
+@pytest.mark.local_disk
 def test_old_segments_go(tmp_path: Path) -> None:
     store, _ = write_history(tmp_path / "t", [A] * 1100, noted=True)
     assert {one.name for one in stored_path(store.paths.history_index).iterdir()} == {"history-0", "history-1"}
@@ -506,6 +518,7 @@ def test_old_segments_go(tmp_path: Path) -> None:
     assert {one.name for one in stored_path(store.paths.history_index).iterdir()} == {"history-1"}
 
 
+@pytest.mark.local_disk
 def test_the_index_is_left_in_peace(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
     commit_files(store, adds("data-1"))
@@ -619,6 +632,7 @@ def test_the_check_tells_any_two_snapshots_apart() -> None:
     assert len({check_of(one), *map(check_of, others)}) == 8
 
 
+@pytest.mark.local_disk
 def test_all_at_the_old_end_costs_the_same(tmp_path: Path) -> None:
     store, _ = write_history(tmp_path / "t", at_the_old_end(400, 80), noted=True)
     page = compactions(store)

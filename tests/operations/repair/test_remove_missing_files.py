@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.lakes import reopened
 from tests.places import stored_path
 
 from lakebed import Lake, LakebedError, Table
@@ -36,6 +37,7 @@ def test_the_rest_can_be_read_again(table: Table) -> None:
     lost = paths_of(table)[0]
     held = set(pa.concat_tables([table.scan().to_arrow()])["id"].to_pylist())
     stored_path(lost).unlink()
+    table = reopened(table)
     with pytest.raises(LakebedError):
         table.scan().to_arrow()
     before = table.latest_snapshot()

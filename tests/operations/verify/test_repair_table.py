@@ -34,7 +34,8 @@ def leave(table: lakebed.Table, name: str, *, age: float = 0, content: bytes = b
     path = stored_path(table.path, name)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
-    os.utime(path, (time.time() - age,) * 2)
+    if age:
+        os.utime(path, (time.time() - age,) * 2)
     return path
 
 
@@ -43,6 +44,7 @@ def planned(report: Report) -> set[str]:
 
 
 @pytest.mark.parametrize("name", LEFT_OVER)
+@pytest.mark.local_disk
 def test_an_old_left_over_is_a_warning_and_goes(lake: lakebed.Lake, name: str) -> None:
     table = appended(lake)
     path = leave(table, name, age=TWO_DAYS)
@@ -71,6 +73,7 @@ def test_a_young_left_over_is_told_and_stays(lake: lakebed.Lake, name: str) -> N
     assert path.exists()
 
 
+@pytest.mark.local_disk
 def test_many_left_overs_of_a_kind_are_one_problem(lake: lakebed.Lake) -> None:
     table = appended(lake)
     for i in range(7):
@@ -81,6 +84,7 @@ def test_many_left_overs_of_a_kind_are_one_problem(lake: lakebed.Lake) -> None:
     assert "and 2 more" in problem.where
 
 
+@pytest.mark.local_disk
 def test_files_that_are_nobodys_business_are_left_alone(lake: lakebed.Lake) -> None:
     table = appended(lake)
     leave(table, "README.md", age=TWO_DAYS)
@@ -88,6 +92,7 @@ def test_files_that_are_nobodys_business_are_left_alone(lake: lakebed.Lake) -> N
     assert found(table) == []
 
 
+@pytest.mark.local_disk
 def test_nothing_is_unreferenced_where_a_reference_cannot_be_read(lake: lakebed.Lake) -> None:
     """The files of a lost manifest look like left-overs, and they are all that is left of its rows."""
     table = appended(lake)
@@ -137,6 +142,7 @@ def test_damaged_sidecars_go(lake: lakebed.Lake, name: str, content: bytes) -> N
     assert all(other.exists() for other in sound)
 
 
+@pytest.mark.local_disk
 def test_a_repaired_table_still_has_its_rows(lake: lakebed.Lake) -> None:
     table = appended(lake)
     for name in LEFT_OVER:
@@ -150,6 +156,7 @@ def test_a_repaired_table_still_has_its_rows(lake: lakebed.Lake) -> None:
     assert table.scan().to_arrow().num_rows == 9
 
 
+@pytest.mark.local_disk
 def test_what_the_storage_refuses_is_told(lake: lakebed.Lake) -> None:
     class Stubborn(LocalStorage):
         def delete(self, path: str) -> None:
