@@ -32,7 +32,7 @@ from lakebed.storage.base import FileInfo, Sync
 from lakebed.storage.location import Location, Service, parse_location
 from lakebed.storage.object_errors import explained_remote, is_conflict, is_refused_condition
 from lakebed.storage.object_files import ObjectFile, ObjectFiles, TailCache, Upload, open_object
-from lakebed.storage.open_bucket import open_bucket
+from lakebed.storage.open_bucket import is_provider_itself, open_bucket
 from lakebed.storage.round_trips import note_request, run_together
 from lakebed.storage.storage_options import ObjectSettings
 
@@ -252,7 +252,7 @@ class ObjectStorage:
         """Raises UnsupportedError if the store ignores the condition of a put; asks it once in each process."""
         if self._is_conditional or self._settings.single_writer:
             return
-        if self._settings.is_known_service:
+        if is_provider_itself(parse_location(self._root), self._settings):
             self._is_conditional = True
             return
         path = f"{self._root}/{_PROBE}"
