@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from lakebed.options.lookup import find
+
 HIDDEN: Final = "***"
 STORAGE_PREFIXES: Final = (
     "s3.",
@@ -61,6 +63,15 @@ def hidden(name: str, value: str) -> str:
     ('***', 'eu-west-1')
     """
     return HIDDEN if is_secret(name) else value
+
+
+def shown_value(name: str, value: str) -> str:
+    """Returns the value of an option of a table as it may be shown. Another engine may have stored a secret there.
+
+    >>> shown_value("fs.s3a.secret.key", "hunter2"), shown_value("bucket-key", "id")
+    ('***', 'id')
+    """
+    return value if find(name) is not None else hidden(name, value)
 
 
 def is_storage_setting(name: str) -> bool:
