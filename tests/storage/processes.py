@@ -7,26 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lakebed.errors import StorageError
-from lakebed.storage import LocalStorage
+from lakebed.storage import LocalStorage, Storage
 
 
-def create_all(folder: str, worker: int, names: int, size: int) -> list[int]:
+def create_all(storage: Storage, folder: str, worker: int, names: int, size: int) -> list[int]:
     """Try to create every name with content of our own; gives the names won."""
-    storage = LocalStorage()
     content = bytes([worker]) * size
     return [name for name in range(names) if storage.create_exclusive(f"{folder}/name-{name}", content)]
 
 
-def append_lines(path: str, worker: int, count: int) -> None:
+def append_lines(storage: Storage, path: str, worker: int, count: int) -> None:
     """Add lines of our own to a file."""
-    storage = LocalStorage()
     for _ in range(count):
         storage.append(path, bytes([65 + worker]) * 150 + b"\n")
 
 
-def replace_until(path: str, size: int, done: str) -> int:
+def replace_until(storage: Storage, path: str, size: int, done: str) -> int:
     """Put new content under one name until a file appears; gives how often."""
-    storage = LocalStorage()
     rounds = 0
     while not Path(done).exists() or rounds < 10:
         storage.replace(path, bytes([rounds % 256]) * size)
@@ -34,9 +31,8 @@ def replace_until(path: str, size: int, done: str) -> int:
     return rounds
 
 
-def watch(path: str, size: int, wanted: int, done: str) -> list[str]:
+def watch(storage: Storage, path: str, size: int, wanted: int, done: str) -> list[str]:
     """Read a file until some contents were seen; gives what was wrong with them."""
-    storage = LocalStorage()
     seen: set[int] = set()
     wrong = []
     while len(seen) < wanted:

@@ -79,7 +79,7 @@ def open_object(bucket: Any, path: str, tails: TailCache, cache: FileCache | Non
     """Opens a file to read; one request, or none if it or its end is cached. A cache on disk gets the whole file."""
     tail = tails.get(path)
     if cache is not None:
-        content = cache.get(path, None if tail is None else tail.size)
+        content = cache.get(path)
         if content is not None:
             return ObjectFile(bucket, path, Tail(len(content), 0, content))
     if tail is None:
@@ -282,9 +282,9 @@ def _parts(waiting: queue.Queue[Any]) -> Any:
 
 
 class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]
-    """Opens the data files of an object storage for Arrow. ``upload`` opens a file to write."""
+    """Opens the data files of a remote storage for Arrow. ``upload`` opens a file to write."""
 
-    def __init__(self, storage: Storage, upload: Callable[[str], Upload]) -> None:
+    def __init__(self, storage: Storage, upload: Callable[[str], io.RawIOBase]) -> None:
         self._storage = storage
         self._upload = upload
 
