@@ -465,6 +465,7 @@ def connect(
         ['shop']
     """
     given = normalise(options or {})
+    del options  # tools that print the local variables of a traceback would show its secrets
     text = os.fspath(warehouse)
     named = find_warehouse(text) if isinstance(warehouse, str) else None
     if named is not None:

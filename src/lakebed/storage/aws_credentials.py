@@ -154,10 +154,11 @@ def _region_of(endpoint: str) -> str | None:
 
 def _provider(keys: Mapping[str, str]) -> Provider:
     """Returns what gives keys to the client library, which would otherwise mix them with the environment."""
+    token = keys.get("session_token")
     held = {
         "access_key_id": keys["access_key_id"],
         "secret_access_key": SecretText(keys["secret_access_key"]),
-        "token": keys.get("session_token"),
+        "token": None if token is None else SecretText(token),
         "expires_at": None,
     }
     return lambda: held
@@ -166,8 +167,8 @@ def _provider(keys: Mapping[str, str]) -> Provider:
 def _oss_keys(location: Location) -> dict[str, str]:
     for key, secret, token in _OSS_KEYS:
         if os.environ.get(key) and os.environ.get(secret):
-            found = {"access_key_id": os.environ[key], "secret_access_key": os.environ[secret]}
-            return found | ({"session_token": os.environ[token]} if os.environ.get(token) else {})
+            found = {"access_key_id": os.environ[key], "secret_access_key": SecretText(os.environ[secret])}
+            return found | ({"session_token": SecretText(os.environ[token])} if os.environ.get(token) else {})
     raise OptionError(
         f"no credentials for {location}: give the options 'fs.oss.accessKeyId' and 'fs.oss.accessKeySecret', or set "
         "OSS_ACCESS_KEY_ID and OSS_ACCESS_KEY_SECRET"

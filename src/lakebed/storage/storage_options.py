@@ -151,7 +151,7 @@ class ObjectSettings:
         for option in _BY_SERVICE[service]:
             if option.key is not None and option.name in self.values:
                 text = self.values[option.name]
-                found[option.key] = parse_flag(option.name, text) if option.form is Form.FLAG else str(text)
+                found[option.key] = parse_flag(option.name, text) if option.form is Form.FLAG else text
         return found
 
     def retries(self) -> Any:
