@@ -18,6 +18,7 @@ from lakebed.format.types.column_ddl import parse_columns
 from lakebed.metadata.commit.commit import Change, append, commit
 from lakebed.metadata.store import TableStore
 from lakebed.storage import LocalStorage, Storage
+from lakebed.storage.location import parse_location
 from lakebed.storage.object_store import ObjectStorage
 from lakebed.storage.storage_options import object_settings
 
@@ -56,7 +57,7 @@ class RemoteRowless(ObjectStorage):
     """The same on the storage server of ``tests/places.py``."""
 
     def __init__(self) -> None:
-        super().__init__("s3", object_settings({}, "s3"), "s3://tests")
+        super().__init__("s3", object_settings({}, parse_location("s3://tests")), "s3://tests")
 
     def exists(self, path: str) -> bool:
         return "/bucket-" in path or "/index/" in path or super().exists(path)

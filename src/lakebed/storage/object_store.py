@@ -35,7 +35,7 @@ from lakebed.storage.folder_markers import delete_marker, without_markers
 from lakebed.storage.location import Location, Service, parse_location
 from lakebed.storage.object_errors import explained_remote, is_conflict, is_refused_condition
 from lakebed.storage.object_files import ObjectFile, ObjectFiles, TailCache, Upload, open_object
-from lakebed.storage.open_bucket import open_bucket
+from lakebed.storage.open_bucket import is_provider_itself, open_bucket
 from lakebed.storage.resolved_settings import resolved
 from lakebed.storage.round_trips import note_request, run_together
 from lakebed.storage.storage_options import ObjectSettings
@@ -88,7 +88,7 @@ class ObjectStorage:
     @property
     def settings(self) -> ObjectSettings:
         """The settings with which other processes open the same storage: those of the environment are in them."""
-        return resolved(self._settings, self._service)
+        return resolved(self._settings, parse_location(self._root))
 
     def bucket(self, location: Location) -> Any:
         """Returns the client of a bucket; it is opened once."""
@@ -261,7 +261,7 @@ class ObjectStorage:
         """Raises UnsupportedError if the store ignores the condition of a put; asks it once in each process."""
         if self._is_conditional or self._settings.single_writer:
             return
-        if self._settings.is_known_service:
+        if is_provider_itself(parse_location(self._root), self._settings):
             self._is_conditional = True
             return
         path = f"{self._root}/{_PROBE}"
