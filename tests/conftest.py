@@ -12,6 +12,7 @@ from hypothesis import settings
 from tests.effort import FULL, examples
 from tests.lakes import open_lake
 from tests.missing import report_missing
+from tests.places import IS_LOCAL, new_folder
 
 from lakebed import Lake, Table
 
@@ -24,6 +25,22 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     report_missing(terminalreporter)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if IS_LOCAL:
+        return
+    left_out = [item for item in items if item.get_closest_marker("local_disk")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+if not IS_LOCAL:
+
+    @pytest.fixture
+    def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Any:
+        """A folder on the storage server of ``LAKEBED_TEST_STORAGE`` (``tests/places.py``)."""
+        return new_folder(tmp_path_factory)
+
+
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     """A warehouse for one test, with one database, ``db``."""
@@ -33,7 +50,7 @@ def lake(tmp_path: Path) -> Lake:
 @pytest.fixture(scope="module")
 def module_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """The same for all tests of a module: for properties, whose examples share it, and for fixtures of a module."""
-    return open_lake(tmp_path_factory.mktemp("module") / "warehouse")
+    return open_lake((tmp_path_factory.mktemp("module") if IS_LOCAL else new_folder(tmp_path_factory)) / "warehouse")
 
 
 @pytest.fixture

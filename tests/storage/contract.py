@@ -40,10 +40,11 @@ def needs_folders(storage: Storage) -> None:
 
 
 class StorageContract:
-    """The tests; a subclass may make races smaller, where a file takes longer."""
+    """The tests; a subclass may make races smaller, where a file takes longer, and let the processes meet each turn."""
 
     workers: ClassVar = 8
     raced_names: ClassVar = 400
+    turn_seconds: ClassVar = 0.0
     watched_names: ClassVar = 40
 
     # --------------------------------------------------------------------------------------------- one process
@@ -165,7 +166,11 @@ class StorageContract:
         assert first is not None
         assert storage.stamp(f"{folder}/x") == first
         storage.replace(f"{folder}/x", b"22")
-        assert storage.stamp(f"{folder}/x") not in {first, None}
+        second = storage.stamp(f"{folder}/x")
+        assert second not in {first, None}
+        assert storage.read_stamped(f"{folder}/x") == (b"22", second)
+        with pytest.raises(NotFoundError, match="absent: there is no such file"):
+            storage.read_stamped(f"{folder}/absent")
 
     def test_appending_makes_a_file_and_its_folder_and_no_more(self, storage: Storage, folder: str) -> None:
         if not storage.can_append:
@@ -298,10 +303,11 @@ class StorageContract:
 
     # ------------------------------------------------------------------------------------------- many processes
 
-    def test_exactly_one_of_many_processes_creates_a_name(self, storage: Storage, folder: str) -> None:
-        names, size = self.raced_names, 20_000
-        tasks = [(processes.create_all, (storage, folder, worker, names, size)) for worker in range(self.workers)]
-        won = together(tasks)
+    def test_exactly_one_of_many_processes_creates_a_name(self, storage: Storage, folder: str, tmp_path: Path) -> None:
+        names, size, ready = self.raced_names, 20_000, tmp_path / "ready"
+        ready.mkdir()
+        rest = (names, size, processes.Race(str(ready), self.workers, self.turn_seconds))
+        won = together([(processes.create_all, (storage, folder, worker, *rest)) for worker in range(self.workers)])
         assert sorted(name for part in won for name in part) == list(range(names))
         assert sum(bool(part) for part in won) > 1, "there was no race"
         for worker, part in enumerate(won):

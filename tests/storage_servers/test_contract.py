@@ -37,6 +37,7 @@ def folder(bucket: str) -> str:
 class OnServer(StorageContract):
     workers: ClassVar = 16
     raced_names: ClassVar = 20
+    turn_seconds: ClassVar = 0.1
     watched_names: ClassVar = 10
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -19,7 +19,9 @@ from lakebed.lake import Lake, connect, open_any
 from lakebed.options import TableOptions
 from lakebed.scan import Scan
 from lakebed.spark.columns import spark_schema
-from lakebed.storage import LocalStorage
+from lakebed.storage import open_storage, plain_path
+from lakebed.storage.location import is_remote_path, parse_location
+from lakebed.storage.storage_options import storage_option
 from lakebed.streams.stream_files import ROW_KIND
 from lakebed.system_tables import SystemScan, SystemTable
 from lakebed.table import Table
@@ -99,35 +101,47 @@ def open_table(options: Options, others: frozenset[str]) -> Table | SystemTable:
 
     Options outside of ``others`` are passed on to the table.
     """
-    own = {name: value for name, value in options.items() if name not in others}
+    settings = {name: value for name, value in options.items() if storage_option(name) is not None}
+    own = {name: value for name, value in options.items() if name not in others and name not in settings}
     path, warehouse = options.get("path"), options.get("warehouse")
     if path is None:
         raise OptionError(
             'name the table: load("/folder/of/the/table"), or option("warehouse", ...) and load("database.table")'
         )
     if warehouse is None:
-        return open_any(_open_folder(path), _name_of_folder(path), options=own)
-    if not Path(warehouse.removeprefix("file://")).is_dir():
+        folder = _folder(path)
+        return open_any(_existing(posixpath.dirname(folder), settings, path), _name_of_folder(folder), options=own)
+    place = plain_path(warehouse)
+    if not is_remote_path(place) and not open_storage(place, settings).exists(place):
         raise NotFoundError(f"there is no warehouse at {warehouse}")
-    return open_any(connect(warehouse), path, options=own)
+    return open_any(connect(place, options=settings), path, options=own)
 
 
-def _open_folder(path: str) -> Lake:
-    """Opens the warehouse that contains the folder of a table."""
-    folder = Path(path.removeprefix("file://"))
-    if not path.removeprefix("file://").startswith("/") or folder.parent.suffix != _DATABASE_SUFFIX:
+def _folder(path: str) -> str:
+    """Returns the folder of a table as Lakebed writes it; raises OptionError if the path cannot be one."""
+    is_remote = is_remote_path(path)
+    plain = plain_path(path) if is_remote else path.removeprefix("file://").rstrip("/")
+    inner = f"/{parse_location(plain).key}" if is_remote else plain
+    if not inner.startswith("/") or not posixpath.dirname(inner).endswith(_DATABASE_SUFFIX):
         raise OptionError(
             f"{path!r} is not the folder of a table (/warehouse/database.db/table); to name a table as database.table, "
             'add option("warehouse", ...)'
         )
-    if not folder.parent.is_dir():
-        raise NotFoundError(f"there is no table at {path}: {folder.parent} does not exist")
-    return Lake(str(folder.parent.parent), LocalStorage(), {})
+    return plain
 
 
-def _name_of_folder(path: str) -> str:
-    folder = Path(path.removeprefix("file://"))
-    return f"{folder.parent.name.removesuffix(_DATABASE_SUFFIX)}.{folder.name}"
+def _existing(database: str, settings: Options, path: str) -> Lake:
+    """Opens the warehouse that contains the folder of a database."""
+    warehouse = posixpath.dirname(database)
+    storage = open_storage(warehouse, settings)
+    if not storage.is_remote and not storage.exists(database):
+        raise NotFoundError(f"there is no table at {path}: {database} does not exist")
+    return Lake(warehouse, storage, {})
+
+
+def _name_of_folder(folder: str) -> str:
+    database, _, table = folder.rpartition("/")
+    return f"{posixpath.basename(database).removesuffix(_DATABASE_SUFFIX)}.{table}"
 
 
 def _refuse(options: Options, names: Iterable[str], why: str) -> None:

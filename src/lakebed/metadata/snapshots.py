@@ -3,8 +3,8 @@
 Hint files may be missing, outdated or damaged. That only costs more lookups, the result is the same. Ids may have gaps,
 and commit times may repeat or decrease.
 
-On a remote storage the latest snapshot is one round trip if it is the one that this object saw last: the hint, that
-snapshot and the next id are asked for at the same time. Nothing is trusted because it was seen before.
+On a remote storage the latest snapshot is one round trip if it is the one that this object saw last, or the next one:
+the hint, these two and the id after them are asked for at the same time. Nothing is trusted because it was seen before.
 """
 
 from __future__ import annotations
@@ -111,8 +111,16 @@ class Snapshots:
         if seen is None:
             hint = self.latest_hint()
             return None if hint is None else self._last(hint)
-        hint, last = run_both(self._storage, self.latest_hint, partial(self._last, seen))
-        return last if hint == seen else None if hint is None else self._last(hint)
+        (text, next_text), (hint, has_more) = run_both(
+            self._storage,
+            lambda: run_together([partial(self._text, seen), partial(self._text, seen + 1)]),
+            lambda: run_both(self._storage, self.latest_hint, partial(self._is_there, seen + 2)),
+        )
+        if hint == seen:
+            return None if text is None or next_text is not None else (seen, text)
+        if hint == seen + 1:
+            return None if next_text is None or has_more else (seen + 1, next_text)
+        return None if hint is None else self._last(hint)
 
     def _last(self, snapshot_id: int) -> tuple[int, bytes] | None:
         """Returns the id and the text of a snapshot if it exists and the next one does not."""

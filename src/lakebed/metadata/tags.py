@@ -88,8 +88,9 @@ def _read(store: TableStore, name: str) -> bytes | None:
 def _existing(store: TableStore, name: str) -> bytes:
     """Returns the text of an existing tag without parsing it, so that a damaged tag can be replaced or deleted."""
     listed, text = run_both(store.storage, partial(_modified_millis, store), partial(_read_if_named, store, name))
-    text = text if name in listed else None
-    if text is None:
+    if text is None and name in listed:  # another engine gave it a name that Lakebed does not give
+        text = _read(store, name)
+    if text is None or name not in listed:
         raise _no_tag(store, name)
     return text
 

@@ -58,5 +58,7 @@ def _table(jvm: Jvm, schema: Any) -> Any:
 
 def _options(jvm: Jvm, store: TableStore, options: Mapping[str, str]) -> Any:
     branch = {} if store.paths.branch == MAIN_BRANCH else {"branch": store.paths.branch}
-    given = {**store.overlay, **options, **branch, "path": store.paths.root}
+    settings = getattr(store.storage, "settings", None)  # the data source runs in other processes
+    storage = {} if settings is None else settings.values
+    given = {**store.overlay, **options, **branch, **storage, "path": store.paths.root}
     return jvm.sql.util.CaseInsensitiveStringMap(jvm.map(given))

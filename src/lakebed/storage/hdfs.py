@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from hdfs_native import Client, FileStatus
 
 _DELETED_AT_ONCE: Final = 8
+_DEADLINE_SECONDS: Final = 60.0
+_PAUSE_SECONDS: Final = 0.2
 _COPIED_AT_ONCE: Final = 8 * 1024 * 1024
 
 
@@ -183,30 +186,35 @@ class HdfsStorage:
     def _rename_new(self, path: str, temporary: str, data: bytes, *, may_vanish: bool) -> bool:
         """Gives a temporary file its name, unless the name is taken.
 
-        If an answer of the name node is lost, the client asks again, and the second answer says that the temporary file
-        is missing although the first call renamed it. So the content of the file then decides whose it is.
+        If the answer of the name node is lost, the rename is sent again. If the first one happened, the answer is then
+        that the temporary file is missing, and the content of the file decides whose it is.
         """
         client, name = self._open(path)
-        note_request("put", path)
-        try:
-            with explained_hdfs("create", path):
-                client.rename(temporary, name, False)
-        except NotFoundError:
+        deadline = time.monotonic() + _DEADLINE_SECONDS
+        while True:
+            note_request("put", path)
             try:
-                return self.read(path) == data
-            except NotFoundError:  # another process renamed the folder, with the temporary file
-                if may_vanish:
+                with explained_hdfs("create", path):
+                    client.rename(temporary, name, False)
+            except NotFoundError:
+                try:
+                    return self.read(path) == data
+                except NotFoundError:  # another process renamed the folder, with the temporary file
+                    if may_vanish:
+                        return False
+                raise
+            except StorageError as error:
+                if isinstance(error.__cause__, FileExistsError):
                     return False
-            raise
-        except StorageError as error:
-            if isinstance(error.__cause__, FileExistsError):
-                return False
-            if error.may_have_happened:
-                raise OutcomeUnknownError(
-                    f"{error}. It is unknown whether the file was created; look before trying again"
-                ) from error
-            raise
-        return True
+                if not error.may_have_happened:
+                    raise
+                if time.monotonic() > deadline:
+                    raise OutcomeUnknownError(
+                        f"{error}. It is unknown whether the file was created; look before trying again"
+                    ) from error
+                time.sleep(_PAUSE_SECONDS)
+            else:
+                return True
 
     def replace(self, path: str, data: bytes, *, gap: bool = False, sync: Sync | None = None) -> None:  # noqa: ARG002
         client, name = self._open(path)

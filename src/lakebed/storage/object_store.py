@@ -21,6 +21,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 import obstore
@@ -35,6 +36,7 @@ from lakebed.storage.location import Location, Service, parse_location
 from lakebed.storage.object_errors import explained_remote, is_conflict, is_refused_condition
 from lakebed.storage.object_files import ObjectFile, ObjectFiles, TailCache, Upload, open_object
 from lakebed.storage.open_bucket import open_bucket
+from lakebed.storage.resolved_settings import resolved
 from lakebed.storage.round_trips import note_request, run_together
 from lakebed.storage.storage_options import ObjectSettings
 
@@ -70,21 +72,23 @@ class ObjectStorage:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles the settings, without open connections. Tasks on other machines open the same storage."""
-        return ObjectStorage, (self._service, self._settings, self._root)
+        return _unpickled, (self._service, self.settings, self._root)
 
     def __repr__(self) -> str:
         return f"<ObjectStorage {self._root}>"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ObjectStorage) and self.__reduce__() == other.__reduce__()
+        if not isinstance(other, ObjectStorage):
+            return False
+        return (self._service, self._settings, self._root) == (other._service, other._settings, other._root)
 
     def __hash__(self) -> int:
         return hash((self._service, self._root))
 
     @property
     def settings(self) -> ObjectSettings:
-        """The settings, with secrets; for Spark's own file system."""
-        return self._settings
+        """The settings with which other processes open the same storage: those of the environment are in them."""
+        return resolved(self._settings, self._service)
 
     def bucket(self, location: Location) -> Any:
         """Returns the client of a bucket; it is opened once."""
@@ -358,6 +362,12 @@ class ObjectStorage:
 
     def _upload(self, path: str) -> Upload:
         return Upload(self._open(path)[0], path)
+
+
+@lru_cache(maxsize=16)
+def _unpickled(service: Service, settings: ObjectSettings, root: str) -> ObjectStorage:
+    """Returns a storage that was sent to this process; tasks that run here one after the other share connections."""
+    return ObjectStorage(service, settings, root)
 
 
 def _stamp(meta: Mapping[str, Any]) -> str:

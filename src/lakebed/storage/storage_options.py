@@ -90,20 +90,23 @@ _NAMES: Final[dict[Service, Mapping[str, str]]] = {"s3": {**S3, **OSS}, "gcs": G
 _SECRETS: Final = ("secret", "key", "token", "json", "password")
 STORAGE_OPTIONS: Final = frozenset({*COMMON, *S3, *OSS, *GCS, *AZURE})
 """Every option of a warehouse that is a setting of its storage."""
+_IN_LOWER_CASE: Final = {
+    **{name.lower(): option for name, option in _SPELLINGS.items()},
+    **{name.lower(): name for name in STORAGE_OPTIONS},
+}
 
 
 def storage_option(name: str) -> str | None:
-    """Returns the name of the storage option that a text means, ``None`` if it means none.
+    """Returns the name of the storage option that a text means, in any case; ``None`` if it means none.
 
     >>> storage_option("fs.s3a.access.key"), storage_option("fs.azure.account.key.acme.dfs.core.windows.net")
     ('s3.access-key', 'fs.azure.account.key')
     """
-    if name in STORAGE_OPTIONS:
-        return name
-    if name in _SPELLINGS:
-        return _SPELLINGS[name]
+    plain = name.lower()
+    if plain in _IN_LOWER_CASE:
+        return _IN_LOWER_CASE[plain]
     for option in ("fs.azure.account.key", "fs.azure.sas.token"):
-        if name.startswith(f"{option}."):
+        if plain.startswith(f"{option}."):
             return option
     return None
 

@@ -2,6 +2,7 @@
 
 Spark reads a file itself (:func:`divide`, :func:`_fits_spark`) if all of this holds:
 
+* Spark has a file system for the storage (:mod:`lakebed.spark.read.hadoop_files`), and the file is large enough for it;
 * no other file can hold a version of its rows, so it needs no merge;
 * it has no deleted rows (deletion vectors, or DELETE rows in a primary-key table);
 * Spark can read and convert the types of its columns (:mod:`lakebed.spark.read.native_evolution`), and finds them by
@@ -67,8 +68,11 @@ class Split:
         return pa.ipc.open_stream(self.entries).read_all()
 
 
-def divide(reader: Reader, entries: pa.Table, *, native: bool, split_bytes: int) -> Division:
-    """Divides the files of a read. Without ``native``, Lakebed's readers read all of them."""
+def divide(reader: Reader, entries: pa.Table, *, native: bool, split_bytes: int, least_bytes: int = 0) -> Division:
+    """Divides the files of a read.
+
+    Without ``native``, Lakebed's readers read all of them; else those below ``least_bytes``.
+    """
     check_readable(reader, entries)
     if isinstance(reader, KeyedReader):
         plain, grouped = _keyed(replace(reader, budget=split_bytes), entries)
@@ -77,6 +81,7 @@ def divide(reader: Reader, entries: pa.Table, *, native: bool, split_bytes: int)
     if not native:
         return Division(np.zeros(0, np.int64), (*_singly(plain), *grouped))
     fit = _fits_spark(reader, entries.take(pa.array(plain)))
+    fit &= entries["file_size"].to_numpy()[plain] >= least_bytes
     return Division(plain[fit], (*_singly(plain[~fit]), *grouped))
 
 

@@ -22,6 +22,7 @@ from lakebed.format.types.data_types import Field
 from lakebed.rows.files.file_reader import data_file_paths
 from lakebed.spark.columns import all_nullable, spark_schema
 from lakebed.spark.predicates import named, to_column
+from lakebed.spark.read.hadoop_files import HadoopFiles
 from lakebed.spark.read.native_evolution import absent, as_now
 from lakebed.spark.read.native_files import Reader, needed_columns
 from lakebed.storage import Storage
@@ -42,18 +43,19 @@ _LISTING: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _listing_lock = threading.Lock()
 
 
-def read_files(spark: SparkSession, reader: Reader, entries: pa.Table) -> DataFrame:
+def read_files(spark: SparkSession, reader: Reader, entries: pa.Table, files: HadoopFiles) -> DataFrame:
     """Returns the rows of files that need no merge, with the reader's columns and condition."""
     columns = needed_columns(reader)
     paths = np.array(data_file_paths(reader.store, reader.schema, entries), object)
-    _check_present(reader.store.storage, paths.tolist())
+    if files.is_local:
+        _check_present(reader.store.storage, paths.tolist())
     frames = []
     for layout in layouts(reader, columns, np.unique(entries["schema_id"].to_numpy()).tolist()):
-        files = paths[np.isin(entries["schema_id"].to_numpy(), layout.schema_ids)].tolist()
+        names = paths[np.isin(entries["schema_id"].to_numpy(), layout.schema_ids)].tolist()
         stored = [column for column in layout.stored if column is not None]
         if not stored:  # one column is read to count the rows
             stored = [reader.store.schemas.get(layout.schema_ids[0]).fields[0]]
-        frame = _load(spark, [_uri(path) for path in files], stored)
+        frame = _load(spark, files, names, stored)
         now = [
             (absent(column.type) if old is None else as_now(named(old.name), old.type, column.type)).alias(column.name)
             for old, column in zip(layout.stored, columns, strict=True)
@@ -119,20 +121,22 @@ def _check_present(storage: Storage, paths: Sequence[str]) -> None:
     """Raises NotFoundError for a missing file; Spark would treat it as a file without rows."""
     gone = next((path for path in paths if not storage.exists(path)), None)
     if gone is not None:
-        raise NotFoundError(
-            f"data file {gone} is gone; the snapshot that needs it may have expired. Read a newer snapshot"
-        )
+        raise _gone(gone)
 
 
-def _uri(path: str) -> str:
-    """Returns a path with its scheme: the default file system of a cluster may not be the local one."""
-    return f"file://{path}" if path.startswith("/") else path
+def _gone(path: str) -> NotFoundError:
+    return NotFoundError(
+        f"data file {path} is gone; the snapshot that needs it may have expired. Read a newer snapshot"
+    )
 
 
-def _load(spark: SparkSession, paths: Sequence[str], stored: Sequence[Field]) -> DataFrame:
-    reader = spark.read.options(**_OPTIONS).schema(spark_schema(stored))
+def _load(spark: SparkSession, files: HadoopFiles, names: Sequence[str], stored: Sequence[Field]) -> DataFrame:
+    paths = [files.uri(name) for name in names]
+    reader = spark.read.options(**_OPTIONS, **files.options).schema(spark_schema(stored))
     if not hasattr(spark, "_jsparkSession"):  # Spark Connect
         return reader.parquet(*paths)
+    if not files.is_local:
+        return _load_remote(spark, reader, paths)
     with _listing_lock:  # for more files than this, Spark would start a task to list each of them
         before = spark.conf.get(_LISTING)
         spark.conf.set(_LISTING, str(2**31 - 1))
@@ -140,6 +144,17 @@ def _load(spark: SparkSession, paths: Sequence[str], stored: Sequence[Field]) ->
             return _load_classic(spark, reader, paths)
         finally:
             spark.conf.set(_LISTING, before)
+
+
+def _load_remote(spark: SparkSession, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """Lets Spark look for the files, which it does for several at the same time."""
+    try:
+        return _load_classic(spark, reader, paths)
+    except Exception as error:
+        if getattr(error, "getCondition", str)() == "PATH_NOT_FOUND":
+            found: dict[str, str] = getattr(error, "getMessageParameters", dict)()
+            raise _gone(found.get("path", "of a table")) from None
+        raise
 
 
 def _load_classic(spark: SparkSession, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:

@@ -21,6 +21,7 @@ from lakebed.rows.keyed.keyed_read import KeyedReader
 from lakebed.spark.columns import spark_arrow_schema, spark_batches, spark_schema
 from lakebed.spark.predicates import to_column
 from lakebed.spark.read.decode_manifests import ManifestJob
+from lakebed.spark.read.hadoop_files import hadoop_files
 from lakebed.spark.read.native_evolution import absent
 from lakebed.spark.read.native_files import TASK_MERGE_BUDGET, Reader, Split, divide, enough, pack, split_size
 from lakebed.spark.read.native_parquet import read_files
@@ -65,12 +66,14 @@ def _frames(
         return
     total = int(pc.sum(entries["file_size"]).as_py())
     size = split_size(total, len(entries), parallelism(spark))
-    native = reader.predicate is None or to_column(reader.predicate) is not None
-    division = divide(reader, entries, native=native, split_bytes=size)
+    files = hadoop_files(spark, reader.store)
+    native = files is not None and (reader.predicate is None or to_column(reader.predicate) is not None)
+    least = 0 if files is None else files.least_bytes
+    division = divide(reader, entries, native=native, split_bytes=size, least_bytes=least)
     if limit is not None and reader.predicate is None:
         division = enough(division, entries, limit)
-    if len(division.plain):
-        yield read_files(spark, reader, entries.take(pa.array(division.plain)))
+    if files is not None and len(division.plain):
+        yield read_files(spark, reader, entries.take(pa.array(division.plain)), files)
     if division.grouped:
         splits = pack(entries, division.grouped, reader.deleted, size)
         yield _read_splits(spark, for_task(reader, merge_budget), splits)
