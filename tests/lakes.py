@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.places import stored_path
+
 from lakebed import Lake, Table, connect
 from lakebed.metadata.manifests import SHARED_CACHE
 
@@ -22,7 +24,7 @@ def open_lake(folder: str | Path) -> Lake:
 
 def with_external_root(table: Table, root: Path) -> Table:
     """The same table, opened again after its first schema declares a root for files outside, as Paimon writes it."""
-    path = Path(table.path, "schema", "schema-0")
+    path = stored_path(table.path, "schema", "schema-0")
     schema = json.loads(path.read_text())
     schema["options"]["data-file.external-paths"] = f"file://{root}"
     path.write_text(json.dumps(schema))
@@ -32,4 +34,4 @@ def with_external_root(table: Table, root: Path) -> Table:
 def reopened(table: Table) -> Table:
     """The same table as another process sees it, after its files were changed: without anything that is cached."""
     SHARED_CACHE.clear()
-    return open_lake(Path(table.path).parent.parent).table(table.name)
+    return open_lake(stored_path(table.path).parent.parent).table(table.name)

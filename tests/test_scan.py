@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.places import delete_tree, stored_path
 
 import lakebed
 from lakebed import changes
@@ -27,7 +26,7 @@ def create(lake: lakebed.Lake, schema: Any, **more: Any) -> lakebed.Table:
 
 def tag(table: lakebed.Table, name: str, snapshot: int, **more: Any) -> None:
     """A tag as Paimon writes it: the snapshot's JSON, with times if it is to expire."""
-    root = Path(table.path)
+    root = stored_path(table.path)
     raw = json.loads((root / f"snapshot/snapshot-{snapshot}").read_text()) | more
     (root / "tag").mkdir(exist_ok=True)
     (root / f"tag/tag-{name}").write_text(json.dumps(raw))
@@ -44,7 +43,7 @@ def history(lake: lakebed.Lake) -> lakebed.Table:
     table = create(lake, "v INT")
     for number, time in enumerate((1000, 2000, 2000, 1500), start=1):
         table.write([{"v": number}])
-        path = Path(table.path) / f"snapshot/snapshot-{number}"
+        path = stored_path(table.path) / f"snapshot/snapshot-{number}"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"timeMillis": time}))
     return table
 
@@ -68,7 +67,7 @@ def test_versions_by_tag(history: lakebed.Table) -> None:
     assert at(history, version="3") == [1]  # a tag named like a number wins
     assert at(history, version=3) == [1, 2, 3]
     assert {name: snapshot.id for name, snapshot in history.tags().items()} == {"3": 1, "kept": 3, "v1": 2}
-    shutil.rmtree(Path(history.path) / "snapshot")  # a tag holds its snapshot when that has expired
+    delete_tree(stored_path(history.path) / "snapshot")  # a tag holds its snapshot when that has expired
     assert at(history, tag="kept") == [1, 2, 3]
 
 
@@ -223,9 +222,9 @@ def test_the_plan_names_the_files(many: lakebed.Table) -> None:
         "file_path", "partition", "bucket", "level", "record_count", "file_size_in_bytes",
     ]  # fmt: skip
     paths = plan.files["file_path"].to_pylist()
-    assert plan.byte_count == sum(Path(path).stat().st_size for path in paths)
+    assert plan.byte_count == sum(stored_path(path).stat().st_size for path in paths)
     assert plan.record_count == 30
-    assert set(paths) == {str(path) for path in Path(many.path).rglob("*.parquet")}
+    assert set(paths) == {str(path) for path in stored_path(many.path).rglob("*.parquet")}
 
 
 def test_explain_tells_what_was_left_out(many: lakebed.Table) -> None:
@@ -262,7 +261,7 @@ def test_buckets_show_in_explain(lake: lakebed.Lake) -> None:
 
 
 def test_planning_opens_no_data_file(many: lakebed.Table) -> None:
-    for path in Path(many.path).rglob("*.parquet"):
+    for path in stored_path(many.path).rglob("*.parquet"):
         path.unlink()
     assert many.scan(where="v = 5 AND p = 'b'").plan().file_count == 1
     assert "to read: 1 file, " in many.scan(where="v = 5 AND p = 'b'").explain()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.places import copy_tree, stored_path
 
 import lakebed
 from lakebed import changes
@@ -162,7 +161,7 @@ def test_files(lake: lakebed.Lake, table: lakebed.Table) -> None:
     assert old["null_value_counts"] == "{d=0, h=0, n=1, p=1, s=0, v=0}"  # n came later: all null
     assert old["min_value_stats"] == "{d=19725, h=2, n=null, p=null, s=c, v=3}"
     for row in found.values():
-        path = Path(row["file_path"])
+        path = stored_path(row["file_path"])
         assert path.is_file()
         assert row["file_size_in_bytes"] == path.stat().st_size
         assert (row["file_format"], row["file_source"], row["level"], row["bucket"]) == ("parquet", "APPEND", 0, 0)
@@ -201,7 +200,7 @@ def test_manifests(lake: lakebed.Lake, table: lakebed.Table) -> None:
         ("{x, 1}", "{x, 1}"),
     ]
     for row in found:
-        assert row["file_size"] == (Path(table.path) / "manifest" / row["file_name"]).stat().st_size
+        assert row["file_size"] == (stored_path(table.path) / "manifest" / row["file_name"]).stat().st_size
         assert (row["min_row_id"], row["max_row_id"]) == (None, None)
     lake.create_table("db.plain", "v INT").write([{"v": 1}])
     assert rows_of(lake, "db.plain$manifests", ["min_partition_stats"]) == [{"min_partition_stats": "{}"}]
@@ -243,7 +242,7 @@ def test_buckets(lake: lakebed.Lake, table: lakebed.Table) -> None:
 
 
 def test_tags(lake: lakebed.Lake, table: lakebed.Table) -> None:
-    root = Path(table.path)
+    root = stored_path(table.path)
     raw = json.loads((root / "snapshot/snapshot-1").read_text())
     (root / "tag").mkdir()
     (root / "tag/tag-plain").write_text(json.dumps(raw))
@@ -266,9 +265,9 @@ def test_tags(lake: lakebed.Lake, table: lakebed.Table) -> None:
 
 
 def test_branches(lake: lakebed.Lake, table: lakebed.Table) -> None:
-    root = Path(table.path)
+    root = stored_path(table.path)
     for name in ("b2", "b1"):
-        shutil.copytree(root / "schema", root / f"branch/branch-{name}/schema")
+        copy_tree(root / "schema", root / f"branch/branch-{name}/schema")
     found = rows_of(lake, "db.t$branches")
     assert [row["branch_name"] for row in found] == ["b1", "b2"]
     assert all(abs(row["create_time"] - dt.datetime.now()) < dt.timedelta(minutes=1) for row in found)

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.places import stored_path
 
 import lakebed
 from lakebed import changes
@@ -39,7 +40,7 @@ def create(lake: lakebed.Lake, schema: Any, **more: Any) -> lakebed.Table:
 
 
 def all_files(table: lakebed.Table) -> set[Path]:
-    return {path for path in Path(table.path).rglob("*") if path.is_file()}
+    return {path for path in stored_path(table.path).rglob("*") if path.is_file()}
 
 
 def vs(table: lakebed.Table, where: str | None = None, **more: Any) -> list[int]:
@@ -122,7 +123,7 @@ def test_snapshots_add_up(lake: lakebed.Lake) -> None:
         (2, 2, 3),
         (3, 3, 6),
     ]
-    assert (Path(table.path) / "snapshot/LATEST").read_text() == "3"
+    assert (stored_path(table.path) / "snapshot/LATEST").read_text() == "3"
     with pytest.raises(NotFoundError, match=r"snapshot 4 of table .* does not exist; snapshots 1 to 3 exist"):
         table.snapshot(4)
 
@@ -304,7 +305,7 @@ def test_truncate(days: lakebed.Table) -> None:
 
 def test_overwrites_replace_what_came_meanwhile(days: lakebed.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """An overwrite that lost the race is planned again, so it comes after the other commit."""
-    other = lakebed.connect(Path(days.path).parents[1]).table(days.name)
+    other = lakebed.connect(stored_path(days.path).parents[1]).table(days.name)
     create_snapshot = days._store.snapshots.create
 
     def lose_once(snapshot: Snapshot, *more: Any) -> bool:
@@ -381,7 +382,7 @@ def test_alter_keeps_buckets_whole(lake: lakebed.Lake, change: Any, message: str
 
 def test_unknown_options_of_others_are_reported(lake: lakebed.Lake) -> None:
     table = create(lake, "v INT")
-    path = Path(table.path) / "schema/schema-0"
+    path = stored_path(table.path) / "schema/schema-0"
     path.write_text(path.read_text().replace('"options" : { }', '"options" : { "owner" : "spark", "my.note" : "x" }'))
     opened = lakebed.connect(lake.warehouse).table(table.name)
     assert any("unknown option 'my.note'" in warning for warning in opened.warnings)
@@ -394,7 +395,7 @@ def test_tables_that_lakebed_does_not_support(lake: lakebed.Lake) -> None:
     """Of options that change what rows mean, those that leave the table readable allow reading only."""
     table = create(lake, "v INT")
     table.write([{"v": 1}])
-    path = Path(table.path) / "schema/schema-0"
+    path = stored_path(table.path) / "schema/schema-0"
     plain = path.read_text()
     path.write_text(plain.replace('"options" : { }', '"options" : { "file.format" : "orc" }'))
     readable = lakebed.connect(lake.warehouse).table(table.name)
@@ -436,7 +437,7 @@ def test_rows_land_in_their_bucket(lake: lakebed.Lake) -> None:
     assert sorted(entry["bucket"] for entry in entries) == [0, 1, 2, 3]
     assert {entry["total_buckets"] for entry in entries} == {4}
     for bucket in range(4):
-        (path,) = (Path(table.path) / f"bucket-{bucket}").iterdir()
+        (path,) = (stored_path(table.path) / f"bucket-{bucket}").iterdir()
         stored = pq.read_table(path)["id"].to_pylist()
         assert stored == np.flatnonzero(expected == bucket).tolist()
     plan = table.scan(where="id = 17 AND name = 'n3'").plan()

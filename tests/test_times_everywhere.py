@@ -6,13 +6,13 @@ import datetime as dt
 import json
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pyarrow as pa
 import pytest
 from tests.cli.runner import Lakebed
+from tests.places import stored_path
 from tests.service.running import TABLES, get, refused, running
 
 import lakebed
@@ -51,7 +51,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> lakebed.Table:
     made = lake.create_table("db.t", "id bigint")
     for number, days in enumerate(DAYS, 1):
         made.write(pa.table({"id": [number]}))
-        path = Path(made.path) / "snapshot" / f"snapshot-{number}"
+        path = stored_path(made.path) / "snapshot" / f"snapshot-{number}"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"timeMillis": ago(days)}))
     found: lakebed.Table = lakebed.connect(lake.warehouse).table("db.t")
     return found
@@ -69,7 +69,7 @@ def client(table: lakebed.Table) -> Iterator[httpx.Client]:
 
 
 def _warehouse(table: lakebed.Table) -> str:
-    return str(Path(table.path).parent.parent)
+    return str(stored_path(table.path).parent.parent)
 
 
 def _with_options(table: lakebed.Table, **options: str) -> lakebed.Table:

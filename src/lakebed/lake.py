@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from lakebed.catalogs.file_system import FileSystemCatalog
+from lakebed.catalogs.named_warehouses import find_warehouse
 from lakebed.catalogs.table_name import TableName
 from lakebed.catalogs.warehouse_options import check_warehouse_options, is_durable, manifest_cache, table_defaults
 from lakebed.errors import (
@@ -31,6 +32,7 @@ from lakebed.metadata.one_look import one_look
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions, check_new, normalise
 from lakebed.storage import LocalStorage, Storage, open_storage, plain_path
+from lakebed.storage.location import parse_location
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
 from lakebed.table_checks import check_buckets, check_new_keyed, check_overlay
@@ -67,7 +69,7 @@ class Lake:
         self._spark = spark
         self._name = name
         self._options = normalise(options)
-        check_warehouse_options(self._options)
+        check_warehouse_options(self._options, parse_location(warehouse).service)
         self._cache = manifest_cache(self._options)
         self._catalog = FileSystemCatalog(warehouse, storage, self._cache, durable=is_durable(self._options))
 
@@ -436,7 +438,9 @@ def connect(
     """Opens a warehouse: a folder that holds databases and tables. A local folder is created if it does not exist.
 
     Args:
-        warehouse: The folder: a path, ``s3://bucket/folder``, ``gs://``, ``abfss://``, ``az://`` or ``hdfs://``.
+        warehouse: The folder: a path, ``s3://bucket/folder``, ``gs://``, ``abfss://``, ``az://``, ``oss://`` or
+            ``hdfs://``. Or the name of a warehouse in ``lakebed.toml`` (docs/storage.md); ``options`` come before those
+            of the file.
         spark: A Spark session for compactions and SQL. Reads and writes of Spark DataFrames run on the session of the
             frame in any case. Everything else runs in this process.
         options: Options of the warehouse: ``table-default.*`` for new tables, ``manifest.cache.*`` for the cache,
@@ -449,7 +453,8 @@ def connect(
 
     Raises:
         LakebedError: The path is a file.
-        OptionError: An option is unknown.
+        OptionError: An option is unknown, has a wrong value, or belongs to another storage; the path is empty; or
+            the text is a folder and a name in ``lakebed.toml``.
         UnsupportedError: Lakebed does not know the scheme of the path, or a library for it is not installed.
 
     Example:
@@ -460,8 +465,14 @@ def connect(
         ['shop']
     """
     given = normalise(options or {})
+    del options  # tools that print the local variables of a traceback would show its secrets
     text = os.fspath(warehouse)
-    path, storage = plain_path(text), open_storage(text, given)
+    named = find_warehouse(text) if isinstance(warehouse, str) else None
+    if named is not None:
+        text, given = named.path, {**named.options, **given}
+    path = plain_path(text)
+    check_warehouse_options(given, parse_location(path).service)
+    storage = open_storage(path, given)
     if isinstance(storage, LocalStorage):
         _make_warehouse(path, storage)
     else:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.places import stored_path
 from tests.rows.keyed.keyed_tables import files_of, stored
 from tests.tables.dynamic_tables import buckets_of, check_index, dynamic, rows, shown
 
@@ -199,7 +199,7 @@ def test_a_commit_that_fails_leaves_nothing(lake: Lake, meanwhile: Meanwhile, mo
     seen: set[str] = set()
 
     def fail(*_: Any) -> Any:
-        seen.update(path.name for path in Path(table.path).rglob("*.parquet"))
+        seen.update(path.name for path in stored_path(table.path).rglob("*.parquet"))
         raise CommitConflictError("not today")
 
     def theirs() -> None:
@@ -209,7 +209,7 @@ def test_a_commit_that_fails_leaves_nothing(lake: Lake, meanwhile: Meanwhile, mo
     meanwhile(theirs)
     with pytest.raises(CommitConflictError, match="not today"):
         table.write(rows([3, 7, 8], "ours"))
-    left = {path.name for path in Path(table.path).rglob("*.parquet")}
+    left = {path.name for path in stored_path(table.path).rglob("*.parquet")}
     assert left < seen
     monkeypatch.undo()
     check_files(table)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from tests.chain.days import Days, date_of, new_table, partition
 from tests.effort import STRIDE
 from tests.faults.storage import CHANGES, Fault, Faulty
 from tests.lakes import open_lake
+from tests.places import copy_tree, delete_tree, stored_path
 from tests.races.crew import together
 
 from lakebed import Lake, LakebedError
@@ -68,7 +68,7 @@ def views(days: Days) -> list[tuple[str, int, str]]:
 )
 def test_a_fault_at_any_step_that_changes_something(tmp_path: Path, act: Act, fault: Fault) -> None:
     prepare(tmp_path / "start")
-    shutil.copytree(tmp_path / "start", tmp_path / "whole")
+    copy_tree(tmp_path / "start", tmp_path / "whole")
     counting = Faulty()
     counting.arm()
     act(Days(Lake(str(tmp_path / "whole"), counting, {}), "db.t"))
@@ -82,7 +82,7 @@ def test_a_fault_at_any_step_that_changes_something(tmp_path: Path, act: Act, fa
     changing = [number for number, step in enumerate(counting.steps, 1) if step in CHANGES]
     for at in changing[::STRIDE]:
         folder = tmp_path / f"at-{at}"
-        shutil.copytree(tmp_path / "start", folder)
+        copy_tree(tmp_path / "start", folder)
         forget_logs()
         faulty = Faulty(at, fault)
         faulty.arm()
@@ -99,14 +99,14 @@ def test_a_fault_at_any_step_that_changes_something(tmp_path: Path, act: Act, fa
         days.change(9, {9: "next"})  # finishes what was begun
         assert views(days) == found, (at, faulty.hit)
         assert days.state().lost_truncations == frozenset()
-        shutil.rmtree(folder)
+        delete_tree(folder)
 
 
 # ---------------------------------------------------------------------------------------------------- real processes
 
 
 def compact_again_and_again(folder: str, count: int) -> int:
-    days, built = Days(open_lake(Path(folder)), "db.t"), 0
+    days, built = Days(open_lake(stored_path(folder)), "db.t"), 0
     for number in range(count):
         try:
             built += bool(days.main.compact_chain(partition(3 + number % 2), overwrite=True))
@@ -116,7 +116,7 @@ def compact_again_and_again(folder: str, count: int) -> int:
 
 
 def overwrite_again_and_again(folder: str, count: int) -> int:
-    days = Days(open_lake(Path(folder)), "db.t")
+    days = Days(open_lake(stored_path(folder)), "db.t")
     for number in range(count):
         days.overwrite_changes(2 + number % 2, {2 + number % 2: f"run {number}", 10 + number: "x"})
     return count
@@ -124,7 +124,7 @@ def overwrite_again_and_again(folder: str, count: int) -> int:
 
 def look_again_and_again(folder: str, count: int) -> list[Any]:
     """The row of the anchor, as it is seen on day 4."""
-    days = Days(open_lake(Path(folder)), "db.t")
+    days = Days(open_lake(stored_path(folder)), "db.t")
     return [days.view(4).get(1) for _ in range(count)]
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from tests.chain.days import Days, codes, new_table, partition
+from tests.places import stored_path
 
 from lakebed import Lake
 from lakebed.chain.branch_log import sidecar_path
@@ -39,7 +39,7 @@ def drop_as_another_engine(days: Days, *dropped: int) -> None:
 
 def forget_sidecars(days: Days) -> None:
     for store in (days.chain.full, days.chain.delta):
-        Path(sidecar_path(store)).unlink(missing_ok=True)
+        stored_path(sidecar_path(store)).unlink(missing_ok=True)
 
 
 # ------------------------------------------------------------------------------------------------------ what is refused

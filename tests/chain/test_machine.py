@@ -12,7 +12,6 @@ by comparing what the table itself shows before and after it.
 from __future__ import annotations
 
 import datetime as dt
-import shutil
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.chain.days import Days, date_of, new_table, partition
 from tests.effort import examples
 from tests.lakes import open_lake
+from tests.places import delete_tree, stored_path
 
 from lakebed.chain.branch_log import forget_logs, sidecar_path
 from lakebed.chain.maintenance.expire_chain import expire_chain_partitions
@@ -168,7 +168,7 @@ class ChainLife(RuleBasedStateMachine):
         self.keeps_sidecars = False
 
     def teardown(self) -> None:
-        shutil.rmtree(self.folder)
+        delete_tree(self.folder)
 
     @rule(region=REGIONS, day=DAYS, values=VALUES)
     def load(self, region: str, day: int, values: Rows) -> None:
@@ -322,7 +322,7 @@ class ChainLife(RuleBasedStateMachine):
         """Continue as another process would, which may have lost the sidecar files."""
         for store in (self.days.chain.full, self.days.chain.delta):
             if not self.keeps_sidecars:  # afterwards they are the only place that knows what expired
-                Path(sidecar_path(store)).unlink(missing_ok=True)
+                stored_path(sidecar_path(store)).unlink(missing_ok=True)
         forget_logs()
 
     def shown(self) -> dict[tuple[str, int], Rows]:

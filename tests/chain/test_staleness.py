@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.chain.days import Days, as_dict, codes, date_of, new_table, partition
+from tests.places import stored_path
 
 from lakebed import Lake
 from lakebed.chain import write_rules as writes
@@ -27,7 +28,7 @@ def days(lake: Lake) -> Days:
 
 
 def sidecars(days: Days) -> list[Path]:
-    return [Path(sidecar_path(store)) for store in (days.chain.full, days.chain.delta)]
+    return [stored_path(sidecar_path(store)) for store in (days.chain.full, days.chain.delta)]
 
 
 def test_nothing_is_stale_at_first(days: Days) -> None:
@@ -103,7 +104,7 @@ def test_compactions_of_a_branch_change_nothing(days: Days) -> None:
 
 
 def test_letting_go_of_lost_files_replaces_nothing(days: Days) -> None:
-    for path in Path(days.main.path).glob("date=20250803/bucket-0/*.parquet"):
+    for path in stored_path(days.main.path).glob("date=20250803/bucket-0/*.parquet"):
         if days.delta.scan(where="date = '20250803'").plan().files["file_path"][0].as_py().endswith(path.name):
             path.unlink()
             break

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from lakebed import Lake, Table
@@ -51,7 +50,7 @@ def state_of(lake: Lake) -> State:
             for tag in table.tags():
                 pieces["tag", place, tag] = rows_of(table, tag=tag)
             latest[place] = rows_of(table)
-        for file in sorted(Path(main.path).glob("consumer/consumer-*")):
+        for file in sorted(place(main.path).glob("consumer/consumer-*")):
             pieces["consumer", name, file.name] = file.read_text()
     return State(pieces, latest)
 

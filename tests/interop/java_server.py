@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from tests.interop.protocol import arrow_type, from_wire, plain, read_ipc, serve, write_ipc
+from tests.interop.protocol import arrow_type, catalog_options, from_wire, plain, read_ipc, serve, write_ipc
 
 INTEROP = Path(__file__).parents[2] / ".interop"
 HADOOP_AND_LOGGING = ("hadoop-client", "slf4j-api", "log4j-", "jcl-over", "commons-logging")
@@ -28,6 +28,7 @@ def start_jvm() -> Any:
     spark_jars = glob.glob(f"{sys.prefix}/lib/python*/site-packages/pyspark/jars/*.jar")  # noqa: PTH207
     classpath = [jar for jar in spark_jars if os.path.basename(jar).startswith(HADOOP_AND_LOGGING)]  # noqa: PTH119
     classpath.append(str(next(INTEROP.glob("jars/paimon-flink-*.jar"))))
+    classpath.append(str(next(INTEROP.glob("jars/paimon-s3-*.jar"))))
     zone = os.environ.get("LAKEBED_INTEROP_ZONE", "UTC")
     crash_log = f"-XX:ErrorFile={tempfile.gettempdir()}/hs_err.log"
     quiet = "-Dlog4j2.level=ERROR"
@@ -169,7 +170,8 @@ class Server:
         self._held: list[tuple[Any, Any]] = []
 
     def _catalog(self, warehouse: str) -> Any:
-        context = self.java.cls("catalog.CatalogContext").create(self.java.cls("fs.Path")(warehouse))
+        options = self.java.hash_map({"warehouse": warehouse, **catalog_options()})
+        context = self.java.cls("catalog.CatalogContext").create(self.java.cls("options.Options").fromMap(options))
         return self.java.cls("catalog.CatalogFactory").createCatalog(context)
 
     def _identifier(self, table: str) -> Any:
@@ -202,6 +204,18 @@ class Server:
         builder.primaryKey(self.java.array_list(primary_keys))
         builder.options(self.java.hash_map(options))
         catalog.createTable(self._identifier(table), builder.build(), False)
+
+    def drop_table(self, warehouse: str, table: str) -> None:
+        self._catalog(warehouse).dropTable(self._identifier(table), False)
+
+    def databases(self, warehouse: str) -> list[str]:
+        return sorted(str(name) for name in self._catalog(warehouse).listDatabases())
+
+    def tables(self, warehouse: str, database: str) -> list[str]:
+        return sorted(str(name) for name in self._catalog(warehouse).listTables(database))
+
+    def drop_database(self, warehouse: str, database: str) -> None:
+        self._catalog(warehouse).dropDatabase(database, False, True)
 
     def write(
         self,

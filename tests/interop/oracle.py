@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -38,7 +39,8 @@ class OracleError(Exception):
 class Oracle:
     """One running server. Use as a context manager."""
 
-    def __init__(self, name: str, zone: str = "UTC") -> None:
+    def __init__(self, name: str, zone: str = "UTC", options: Mapping[str, str] | None = None) -> None:
+        """``options`` are for the catalogs that the server opens: how to reach an object store."""
         self.name = name
         self._scratch = tempfile.TemporaryDirectory(prefix=f"lakebed-{name}-")
         self._files = itertools.count()
@@ -47,7 +49,13 @@ class Oracle:
             self._process = subprocess.Popen(
                 [str(INTEROP / VENVS[name] / "bin/python"), "-m", f"tests.interop.{name}_server"],
                 cwd=REPOSITORY,
-                env={**os.environ, "TMPDIR": self._scratch.name, "LAKEBED_INTEROP_ZONE": zone, "TZ": zone},
+                env={
+                    **os.environ,
+                    "TMPDIR": self._scratch.name,
+                    "LAKEBED_INTEROP_ZONE": zone,
+                    "TZ": zone,
+                    "LAKEBED_INTEROP_OPTIONS": json.dumps(dict(options or {})),
+                },
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -93,7 +101,7 @@ class Oracle:
 
     def create_table(
         self,
-        warehouse: Path,
+        warehouse: Path | str,
         table: str,
         fields: list[tuple[str, PaimonType]],
         partition_keys: list[str] | None = None,
@@ -113,7 +121,7 @@ class Oracle:
 
     def write(
         self,
-        warehouse: Path,
+        warehouse: Path | str,
         table: str,
         data: pa.Table,
         overwrite: dict[str, str] | None = None,
@@ -128,12 +136,12 @@ class Oracle:
             "write", warehouse=str(warehouse), table=table, data=path, overwrite=overwrite, options=options, **given
         )
 
-    def compact(self, warehouse: Path, table: str, *, full: bool, **more: Any) -> None:
+    def compact(self, warehouse: Path | str, table: str, *, full: bool, **more: Any) -> None:
         self.call("compact", warehouse=str(warehouse), table=table, full=full, **more)
 
     def read(
         self,
-        warehouse: Path,
+        warehouse: Path | str,
         table: str,
         where: Where | None = None,
         columns: list[str] | None = None,
@@ -146,14 +154,14 @@ class Oracle:
         )
         return read_ipc(path)
 
-    def stream(self, warehouse: Path, table: str, options: dict[str, str]) -> pa.Table:
+    def stream(self, warehouse: Path | str, table: str, options: dict[str, str]) -> pa.Table:
         """What a streaming reader gets until nothing is new."""
         into = self._file()
         self.call("stream", warehouse=str(warehouse), table=table, into=into, options=options)
         return read_ipc(into)
 
-    def truncate(self, warehouse: Path, table: str, partitions: list[dict[str, str]] | None = None) -> None:
+    def truncate(self, warehouse: Path | str, table: str, partitions: list[dict[str, str]] | None = None) -> None:
         self.call("truncate", warehouse=str(warehouse), table=table, partitions=partitions)
 
-    def alter(self, warehouse: Path, table: str, changes: list[list[Any]]) -> None:
+    def alter(self, warehouse: Path | str, table: str, changes: list[list[Any]]) -> None:
         self.call("alter", warehouse=str(warehouse), table=table, changes=changes)

@@ -109,6 +109,12 @@ def write_ipc(table: pa.Table, path: str) -> None:
         writer.write_table(table)
 
 
+def catalog_options() -> dict[str, str]:
+    """How a server reaches the storage of its warehouses, besides their paths; see ``Oracle``."""
+    options: dict[str, str] = json.loads(os.environ.get("LAKEBED_INTEROP_OPTIONS", "{}"))
+    return options
+
+
 def serve(operations: Mapping[str, Callable[..., Any]]) -> None:
     """Answer requests until stdin ends. Whatever else prints to stdout goes to stderr."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pyarrow as pa
-from tests.interop.protocol import arrow_type, from_wire, read_ipc, serve, write_ipc
+from tests.interop.protocol import arrow_type, catalog_options, from_wire, read_ipc, serve, write_ipc
 
 Where = list[list[Any]]
 
@@ -36,7 +36,7 @@ class Server:
     def _catalog(self, warehouse: str) -> Any:
         from pypaimon import CatalogFactory
 
-        return CatalogFactory.create({"warehouse": warehouse})
+        return CatalogFactory.create({"warehouse": warehouse, **catalog_options()})
 
     def _table(self, warehouse: str, table: str, options: dict[str, str] | None = None) -> Any:
         found = self._catalog(warehouse).get_table(table)
@@ -164,6 +164,18 @@ class Server:
 
     def create_tag(self, warehouse: str, table: str, tag: str, snapshot: int | None = None) -> None:
         self._table(warehouse, table).create_tag(tag, snapshot)
+
+    def drop_table(self, warehouse: str, table: str) -> None:
+        self._catalog(warehouse).drop_table(table, False)
+
+    def databases(self, warehouse: str) -> list[str]:
+        return sorted(self._catalog(warehouse).list_databases())
+
+    def tables(self, warehouse: str, database: str) -> list[str]:
+        return sorted(self._catalog(warehouse).list_tables(database))
+
+    def drop_database(self, warehouse: str, database: str) -> None:
+        self._catalog(warehouse).drop_database(database, False, True)
 
     def create_branch(self, warehouse: str, table: str, branch: str, tag: str | None = None) -> None:
         from pypaimon.common.identifier import Identifier

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.effort import STRIDE
 from tests.metadata.stores import Failing, Logged, open_store
+from tests.places import copy_tree, delete_tree
 
 from lakebed.errors import LakebedError
 from lakebed.metadata.store import TableStore
@@ -32,7 +32,7 @@ def at_every_step(
     failures = _failures(_calls(table, act))
     for number, (step, lost_answer, dead) in list(enumerate(failures))[::STRIDE]:
         copy = table.parent / f"{table.name}-{number}"
-        shutil.copytree(table, copy)
+        copy_tree(table, copy)
         storage = Failing(step, after=lost_answer, forever=dead)
         with contextlib.suppress(LakebedError):
             act(open_store(copy, storage))
@@ -40,17 +40,17 @@ def at_every_step(
         between(open_store(copy))
         act(open_store(copy))
         after(open_store(copy))
-        shutil.rmtree(copy)
+        delete_tree(copy)
     return len(failures)
 
 
 def _calls(table: Path, act: Callable[[TableStore], object]) -> list[str]:
     """The storage calls that the call makes if nothing fails."""
     copy = table.parent / f"{table.name}-whole"
-    shutil.copytree(table, copy)
+    copy_tree(table, copy)
     log = Logged()
     act(open_store(copy, log))
-    shutil.rmtree(copy)
+    delete_tree(copy)
     return [name for name, _ in log.log]
 
 

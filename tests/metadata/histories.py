@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 from tests.metadata.entries import adds, names_of
 from tests.metadata.stores import commit_files, new_store, open_store
+from tests.places import stored_path
 
 from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind, Snapshot
@@ -29,7 +30,7 @@ def history(root: Path, *names: str, **more: Any) -> TableStore:
 
 def add(store: TableStore, name: str) -> Snapshot:
     """Commit a file, and put it where a reader would look for it."""
-    path = Path(store.paths.bucket("", 0), name)
+    path = stored_path(store.paths.bucket("", 0), name)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(bytes(10))
     return commit_files(store, adds(name, file_size=10, schema_id=store.schema().id))
@@ -42,7 +43,7 @@ def alter(store: TableStore, value: str) -> None:
 
 def swap(store: TableStore, old: str, new: str) -> Snapshot:
     """Replace a file by another, as a compaction does."""
-    Path(store.paths.bucket("", 0), new).write_bytes(bytes(10))
+    stored_path(store.paths.bucket("", 0), new).write_bytes(bytes(10))
     change = Change(entries=pa.concat_tables([as_deletes(adds(old, file_size=10)), adds(new, file_size=10)]))
     made = commit(store, Commit(kind=CommitKind.COMPACT, plan=lambda _: change))
     assert made is not None
@@ -56,7 +57,7 @@ def files_of(store: TableStore, snapshot: Snapshot | None, cache: ManifestCache 
     if snapshot is not None:
         fresh.schemas.get(snapshot.schema_id)
     found = sorted(names_of(live_entries(fresh, snapshot)))
-    missing = [name for name in found if not Path(store.paths.bucket("", 0), name).exists()]
+    missing = [name for name in found if not stored_path(store.paths.bucket("", 0), name).exists()]
     assert not missing, f"snapshot {snapshot and snapshot.id} lacks {missing}"
     return found
 

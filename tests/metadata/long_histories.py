@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.metadata.stores import Logged, Wrapped, new_store
+from tests.places import stored_path
 
 from lakebed.errors import StorageError
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
-from lakebed.metadata.history.history_index import note
+from lakebed.metadata.history.history_index import lines_before, note
 from lakebed.metadata.store import TableStore
 
 A, C = CommitKind.APPEND, CommitKind.COMPACT
@@ -66,14 +67,14 @@ def write_history(
 ) -> tuple[TableStore, list[Snapshot]]:
     """A table with these commits, and its snapshots; ``noted``: with a history index, as if we had made them."""
     store = new_store(root)
-    Path(store.paths.snapshots).mkdir()
+    stored_path(store.paths.snapshots).mkdir()
     made = [snapshot(number, kind) for number, kind in enumerate(kinds, first)]
     for number, one in enumerate(made):
-        Path(store.paths.snapshot(one.id)).write_text(snapshot_to_json(one))
+        stored_path(store.paths.snapshot(one.id)).write_text(snapshot_to_json(one))
         if noted:
             note(store, one, made[number - 1] if number else None)
     if made:
-        Path(store.paths.latest_hint).write_text(str(made[-1].id))
+        stored_path(store.paths.latest_hint).write_text(str(made[-1].id))
     return store, made
 
 
@@ -81,9 +82,10 @@ def commit_snapshot(store: TableStore, kind: CommitKind = A, *, noted: bool = Tr
     """The next snapshot; without ``noted`` as somebody else commits it."""
     latest = store.snapshots.latest()
     made = snapshot(1 if latest is None else latest.id + 1, kind, **changes)
+    before = lines_before(store, latest)
     assert store.snapshots.create(made)
     if noted:
-        note(store, made, latest)
+        note(store, made, latest, before)
     return made
 
 

@@ -5,10 +5,10 @@ file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from tests.places import stored_path
 
 from lakebed.format.manifest.manifest import ADD, fold
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_from_json
@@ -29,7 +29,7 @@ def needed_files(store: TableStore) -> set[str]:
             found |= files_of(branch, branch.snapshots.get(number), changelog=True)
         for tagged in branch.snapshots.tags().values():
             found |= files_of(branch, tagged, changelog=False)
-        for changelog in Path(branch.paths.changelogs).glob("changelog-*"):
+        for changelog in stored_path(branch.paths.changelogs).glob("changelog-*"):
             found |= files_of_changelog(branch, snapshot_from_json(changelog.read_bytes(), where=str(changelog)))
     return found
 
@@ -81,7 +81,7 @@ def _data(store: TableStore, entries: pa.Table) -> set[str]:
 
 def files_on_disk(store: TableStore) -> set[str]:
     """Every file in the same folders, hidden ones too."""
-    root = Path(store.paths.root)
+    root = stored_path(store.paths.root)
     found = {str(path) for path in root.rglob("*") if path.is_file()}
     skipped = ("schema", "snapshot", "tag", "changelog", "consumer", "branch", ".lakebed")
-    return {path for path in found if Path(path).relative_to(root).parts[0] not in skipped}
+    return {path for path in found if stored_path(path).relative_to(root).parts[0] not in skipped}

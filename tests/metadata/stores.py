@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.places import IS_LOCAL, stored_path
+
 from lakebed.errors import StorageError
 from lakebed.format.manifest.manifest import decode_manifest_list
 from lakebed.format.paths import TablePaths
@@ -16,6 +18,9 @@ from lakebed.format.types.column_ddl import parse_columns
 from lakebed.metadata.commit.commit import Change, append, commit
 from lakebed.metadata.store import TableStore
 from lakebed.storage import LocalStorage, Storage
+from lakebed.storage.location import parse_location
+from lakebed.storage.object_store import ObjectStorage
+from lakebed.storage.storage_options import object_settings
 
 COLUMNS = "id BIGINT, v STRING"
 
@@ -48,9 +53,23 @@ class Rowless(LocalStorage):
         return "/bucket-" in path or "/index/" in path or super().exists(path)
 
 
+class RemoteRowless(ObjectStorage):
+    """The same on the storage server of ``tests/places.py``."""
+
+    def __init__(self) -> None:
+        super().__init__("s3", object_settings({}, parse_location("s3://tests")), "s3://tests")
+
+    def exists(self, path: str) -> bool:
+        return "/bucket-" in path or "/index/" in path or super().exists(path)
+
+
+def rowless() -> Storage:
+    return Rowless() if IS_LOCAL else RemoteRowless()
+
+
 def open_store(root: str | Path, storage: Storage | None = None) -> TableStore:
     """A table in a folder. Its commits are not flushed to disk, as those of ``tests/lakes.py``."""
-    return TableStore(storage or Rowless(), TablePaths(str(root)), "db.t", durable=False)
+    return TableStore(storage or rowless(), TablePaths(str(root)), "db.t", durable=False)
 
 
 def commit_files(store: TableStore, files: Any, **more: Any) -> Snapshot:
@@ -83,12 +102,12 @@ def write_snapshot(store: TableStore, snapshot_id: int, time_millis: int = 0) ->
 
 def files_below(path: str | Path) -> set[str]:
     """Every file, hidden ones too, relative to the folder."""
-    return {str(found.relative_to(path)) for found in Path(path).rglob("*") if found.is_file()}
+    return {str(found.relative_to(path)) for found in stored_path(path).rglob("*") if found.is_file()}
 
 
 def snapshots_on_disk(root: str | Path) -> dict[int, Snapshot]:
     found = {}
-    for path in Path(root, "snapshot").glob("snapshot-*"):
+    for path in stored_path(root, "snapshot").glob("snapshot-*"):
         snapshot = snapshot_from_json(path.read_bytes(), where=str(path))
         assert path.name == f"snapshot-{snapshot.id}"
         found[snapshot.id] = snapshot
@@ -101,7 +120,7 @@ def referenced(root: str | Path, snapshot: Snapshot) -> set[str]:
     named = {name for name in lists if name is not None}
     needed = set(named)
     for name in named:
-        path = Path(root, "manifest", name)
+        path = stored_path(root, "manifest", name)
         needed |= {meta.file_name for meta in decode_manifest_list(path.read_bytes(), where=str(path))}
     return needed | ({snapshot.index_manifest} if snapshot.index_manifest else set())
 
@@ -110,7 +129,7 @@ def check_nothing_is_missing(root: str | Path) -> set[str]:
     """Every file that a snapshot refers to is there; gives those files."""
     snapshots = snapshots_on_disk(root).values()
     needed = set().union(*(referenced(root, snapshot) for snapshot in snapshots))
-    there = files_below(Path(root, "manifest"))
+    there = files_below(stored_path(root, "manifest"))
     assert needed <= there, f"missing: {needed - there}"
     return needed
 
@@ -118,7 +137,7 @@ def check_nothing_is_missing(root: str | Path) -> set[str]:
 def check_tidy(root: str | Path) -> None:
     """The manifest folder holds exactly what snapshots refer to, and there are no temporaries anywhere."""
     needed = check_nothing_is_missing(root)
-    there = files_below(Path(root, "manifest"))
+    there = files_below(stored_path(root, "manifest"))
     assert there == needed, f"left over: {sorted(there - needed)}"
     assert [name for name in files_below(root) if os.path.basename(name).startswith(".")] == []  # noqa: PTH119
 
@@ -130,7 +149,7 @@ class Wrapped:
     """A storage in which every call goes through :meth:`call`."""
 
     def __init__(self, inner: Storage | None = None) -> None:
-        self._inner = inner or Rowless()
+        self._inner = inner or rowless()
 
     def call(self, name: str, path: str, run: Callable[[], Any]) -> Any:
         raise NotImplementedError
@@ -140,8 +159,9 @@ class Wrapped:
         if name == "arrow_filesystem" or not callable(inner):
             return inner
 
-        def called(path: str, *arguments: Any, **named: Any) -> Any:
-            return self.call(name, path, lambda: inner(path, *arguments, **named))
+        def called(path: Any, *arguments: Any, **named: Any) -> Any:
+            place = path if isinstance(path, str) else next(iter(path), "")  # delete_many has a list of paths
+            return self.call(name, place, lambda: inner(path, *arguments, **named))
 
         return called
 

@@ -16,6 +16,7 @@ from tests.metadata.entries import adds
 from tests.metadata.needed_files import files_on_disk, needed_files
 from tests.metadata.stores import new_store
 from tests.operations.expire.small_histories import add, change, names_on_disk
+from tests.places import stored_path
 
 from lakebed.format.manifest.manifest import DELETE
 from lakebed.format.snapshot import CommitKind
@@ -57,13 +58,13 @@ def complaints(store: TableStore) -> list[Problem]:
 
 
 def hint(store: TableStore, name: str) -> str:
-    return Path(store.paths.changelogs, name).read_text()
+    return stored_path(store.paths.changelogs, name).read_text()
 
 
 def with_changelog(store: TableStore, number: int, kind: CommitKind = CommitKind.APPEND, **more: Any) -> None:
     name = f"changelog-{number}"
-    Path(store.paths.bucket("", 0)).mkdir(parents=True, exist_ok=True)
-    Path(store.paths.bucket("", 0), name).write_bytes(b"x" * 1000)
+    stored_path(store.paths.bucket("", 0)).mkdir(parents=True, exist_ok=True)
+    stored_path(store.paths.bucket("", 0), name).write_bytes(b"x" * 1000)
     change(store, kind, adds(f"data-{number}"), changelog=adds(name), **more)
 
 
@@ -132,13 +133,15 @@ def test_snapshots_leave_their_changelogs(tmp_path: Path) -> None:
     store = store_with(tmp_path, **{"changelog-producer": "input"})
     for number in range(1, 10):
         with_changelog(store, number)
-    texts = {number: Path(store.paths.snapshot(number)).read_bytes() for number in range(1, 8)}
+    texts = {number: stored_path(store.paths.snapshot(number)).read_bytes() for number in range(1, 8)}
     done = expire(store)
     assert done.snapshots == tuple(range(1, 8))
     assert done.changelogs == (1, 2, 3, 4)
     assert store.snapshots.ids() == [8, 9]
     assert changelog_ids(store) == [5, 6, 7]
-    assert {n: Path(store.paths.changelog(n)).read_bytes() for n in (5, 6, 7)} == {n: texts[n] for n in (5, 6, 7)}
+    assert {n: stored_path(store.paths.changelog(n)).read_bytes() for n in (5, 6, 7)} == {
+        n: texts[n] for n in (5, 6, 7)
+    }
     assert (hint(store, "EARLIEST"), hint(store, "LATEST")) == ("5", "7")
     assert names_on_disk(store) >= {f"changelog-{n}" for n in range(5, 10)}
     assert not names_on_disk(store) & {f"changelog-{n}" for n in range(1, 5)}
@@ -179,7 +182,7 @@ def test_the_last_one_stays_while_they_outlive_snapshots(tmp_path: Path) -> None
     plain = store.with_options({"changelog.time-retained": "1 h"})
     assert expire(plain).changelogs == (3,)
     assert changelog_ids(store) == []
-    assert not Path(store.paths.changelogs, "LATEST").exists()
+    assert not stored_path(store.paths.changelogs, "LATEST").exists()
     assert files_on_disk(store) == needed_files(store)
 
 
@@ -191,9 +194,9 @@ def test_a_dry_run_tells_and_touches_nothing(producer: str, tmp_path: Path) -> N
     expire(store)
     for number in range(8, 11):
         add_as(store, producer, number)
-    before = {path: path.read_bytes() for path in Path(store.paths.root).rglob("*") if path.is_file()}
+    before = {path: path.read_bytes() for path in stored_path(store.paths.root).rglob("*") if path.is_file()}
     told = expire(store, dry_run=True)
-    assert {path: path.read_bytes() for path in Path(store.paths.root).rglob("*") if path.is_file()} == before
+    assert {path: path.read_bytes() for path in stored_path(store.paths.root).rglob("*") if path.is_file()} == before
     assert told.snapshots == (6, 7, 8)
     assert told.changelogs == (3, 4)
     done = expire(store)
@@ -259,7 +262,7 @@ def test_any_history(producer: str, seed: int, tmp_path: Path) -> None:
 def check(store: TableStore) -> None:
     needed, there = needed_files(store), files_on_disk(store)
     assert needed <= there
-    assert {Path(path).name for path in there - needed} <= deleted_since(store)
+    assert {stored_path(path).name for path in there - needed} <= deleted_since(store)
     ids, kept = store.snapshots.ids(), changelog_ids(store)
     assert [*kept, *ids] == list(range(min([*kept, *ids], default=1), (ids or [0])[-1] + 1))
 
@@ -333,7 +336,7 @@ def test_a_rollback_takes_newer_ones_along(tmp_path: Path) -> None:
     assert rollback_to(store, tag="t").changelogs == (3, 4, 5, 6)
     assert changelog_ids(store) == [1, 2]
     assert hint(store, "EARLIEST") == "1"
-    assert not Path(store.paths.changelogs, "LATEST").exists()
+    assert not stored_path(store.paths.changelogs, "LATEST").exists()
 
 
 def test_a_fast_forward_takes_those_of_another_past_away(tmp_path: Path) -> None:
@@ -363,7 +366,7 @@ def test_removing_all_takes_the_hints_away(tmp_path: Path) -> None:
         add(store, f"data-{number}")
     expire(store)
     remove_changelogs(store, changelog_ids(store))
-    assert list(Path(store.paths.changelogs).iterdir()) == []
+    assert list(stored_path(store.paths.changelogs).iterdir()) == []
 
 
 def test_verify_misses_their_files(tmp_path: Path) -> None:
@@ -374,6 +377,6 @@ def test_verify_misses_their_files(tmp_path: Path) -> None:
         change(store, CommitKind.COMPACT, adds("data-c", level=5), adds(*(f"data-{n}" for n in range(1, 8))))
         expire(store)
         assert not complaints(store)
-        Path(store.paths.bucket("", 0), gone).unlink()
+        stored_path(store.paths.bucket("", 0), gone).unlink()
         problems = complaints(store)
         assert any(gone in problem.where or gone in problem.what for problem in problems), problems

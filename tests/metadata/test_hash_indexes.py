@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.metadata.entries import entries, entry
 from tests.metadata.stores import new_store
+from tests.places import stored_path
 
 from lakebed.errors import CorruptError, NotFoundError
 from lakebed.format.binary_row import EMPTY_ROW
@@ -64,7 +65,7 @@ def test_a_bucket_without_new_keys_keeps_its_file(store: TableStore) -> None:
         written: list[str] = []
         assert BucketIndexUpdate(EMPTY_ROW, 0, before, known).write(store, "index-new-0", written) is None
         assert written == []
-    assert [path.name for path in Path(store.paths.indexes).iterdir()] == [before.file_name]
+    assert [path.name for path in stored_path(store.paths.indexes).iterdir()] == [before.file_name]
 
 
 def test_a_bucket_with_new_keys_gets_a_new_file(store: TableStore) -> None:
@@ -74,7 +75,7 @@ def test_a_bucket_with_new_keys_gets_a_new_file(store: TableStore) -> None:
     assert made is not None
     assert (made.bucket, made.index_type, made.row_count, made.file_size) == (3, HASH, 5, 20)
     assert written == [store.paths.index(made.file_name)]
-    stored = Path(written[0]).read_bytes()
+    stored = stored_path(written[0]).read_bytes()
     assert hash_index.decode(stored).tolist() == [-2, 1, 5, 7, 9]
     assert made.file_name == hash_index.checked_name("index-new-0", stored)
     assert read_hashes(store, before).tolist() == [1, 5, 9]
@@ -163,7 +164,7 @@ def test_an_index_that_expires_while_it_is_read(store: TableStore, monkeypatch: 
 def test_an_index_that_is_lost(store: TableStore) -> None:
     entry = put(store, 0, 1)
     HASH_CACHE.clear()
-    Path(store.paths.index(entry.file_name)).unlink()
+    stored_path(store.paths.index(entry.file_name)).unlink()
     with pytest.raises(NotFoundError, match="rebuild_index"):
         load_latest(store, EMPTY_ROW)
 
@@ -172,7 +173,7 @@ def test_an_index_that_is_lost(store: TableStore) -> None:
 def test_an_index_that_is_damaged(store: TableStore, content: bytes) -> None:
     entry = put(store, 0, 1)
     HASH_CACHE.clear()
-    Path(store.paths.index(entry.file_name)).write_bytes(content)
+    stored_path(store.paths.index(entry.file_name)).write_bytes(content)
     for look in (
         lambda: read_hashes(store, entry),
         lambda: read_stored_hashes(store, entry),
@@ -186,7 +187,7 @@ def test_an_index_that_is_damaged(store: TableStore, content: bytes) -> None:
 
 def test_the_file_on_disk_is_read_even_if_its_content_is_cached(store: TableStore) -> None:
     entry = put(store, 0, 1)
-    Path(store.paths.index(entry.file_name)).write_bytes(b"")
+    stored_path(store.paths.index(entry.file_name)).write_bytes(b"")
     assert read_hashes(store, entry).tolist() == [1]
     with pytest.raises(CorruptError, match="is damaged"):
         read_stored_hashes(store, entry)

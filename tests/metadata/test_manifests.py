@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from tests.metadata.entries import adds, entries, entry, names_of, rows, same
 from tests.metadata.stores import Failing, Logged, commit_files, files_below, new_store, open_store
+from tests.places import stored_path
 
 from lakebed.errors import CorruptError, NotFoundError, StorageError
 from lakebed.format.binary_row import decode_rows, encode_row
@@ -42,7 +43,7 @@ def test_one_manifest_for_few_entries(store: TableStore) -> None:
     table = pa.concat_tables([adds("a", "b", "c"), as_deletes(adds("x"))])
     (meta,) = writer.write_entries(table)
     assert (meta.num_added_files, meta.num_deleted_files) == (3, 1)
-    assert meta.file_size == Path(store.paths.manifest(meta.file_name)).stat().st_size
+    assert meta.file_size == stored_path(store.paths.manifest(meta.file_name)).stat().st_size
     assert same(reader_of(store).read_entries([meta]), table)
 
 
@@ -58,7 +59,7 @@ def test_names_count_by_kind(store: TableStore) -> None:
     second = writer.write_list(writer.write_entries(adds("b")))
     unique = first[0].removeprefix("manifest-list-").rsplit("-", 1)[0]
     assert [first[0], second[0]] == [f"manifest-list-{unique}-0", f"manifest-list-{unique}-1"]
-    assert first[1] == Path(store.paths.manifest(first[0])).stat().st_size
+    assert first[1] == stored_path(store.paths.manifest(first[0])).stat().st_size
     assert writer.write_index([]) == f"index-manifest-{unique}-0"
     wanted = {f"manifest-{unique}-0", f"manifest-{unique}-1", first[0], second[0], f"index-manifest-{unique}-0"}
     assert files_below(store.paths.manifests) == wanted
@@ -220,7 +221,7 @@ def test_a_manifest_with_another_number_of_entries_is_damaged(store: TableStore)
 @pytest.mark.parametrize("size", [0, 3, 100, -20, -1])
 def test_a_truncated_manifest_is_named(store: TableStore, size: int) -> None:
     (meta,) = writer_of(store).write_entries(adds(*map(str, range(500))))
-    path = Path(store.paths.manifest(meta.file_name))
+    path = stored_path(store.paths.manifest(meta.file_name))
     path.write_bytes(path.read_bytes()[:size])
     with pytest.raises(CorruptError, match=f"/t/manifest/{meta.file_name} "):
         reader_of(store).read_entries([meta])
@@ -229,10 +230,10 @@ def test_a_truncated_manifest_is_named(store: TableStore, size: int) -> None:
 def test_what_is_gone_is_named(store: TableStore) -> None:
     snapshot = commit_files(store, adds("a"))
     (meta,) = store.manifests.read_list(snapshot.delta_manifest_list)
-    Path(store.paths.manifest(meta.file_name)).unlink()
+    stored_path(store.paths.manifest(meta.file_name)).unlink()
     with pytest.raises(NotFoundError, match=rf"manifest .*/{meta.file_name} does not exist; .* expired"):
         reader_of(store).read_entries([meta])
-    Path(store.paths.manifest(snapshot.base_manifest_list)).unlink()
+    stored_path(store.paths.manifest(snapshot.base_manifest_list)).unlink()
     with pytest.raises(NotFoundError, match=rf"manifest list .*/{snapshot.base_manifest_list} does not exist"):
         store.manifests.base_and_delta(snapshot)
     with pytest.raises(NotFoundError, match=r"index manifest .*/index-manifest-x does not exist"):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.metadata.stores import Failing, Interrupted, Logged, new_store, open_store
+from tests.places import stored_path
 
 from lakebed.errors import CommitConflictError, CorruptError, NotFoundError, StorageError
 from lakebed.format.schema.table_schema import TableSchema
@@ -90,14 +91,14 @@ def test_a_missing_schema_is_named(store: TableStore) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b"\xff\xfe"])
 def test_a_damaged_schema_is_named(store: TableStore, content: bytes) -> None:
-    Path(store.paths.schema(1)).write_bytes(content)
+    stored_path(store.paths.schema(1)).write_bytes(content)
     with pytest.raises(CorruptError, match="/t/schema/schema-1"):
         open_store(store.paths.root).schema()
 
 
 def test_other_files_are_not_schemas(store: TableStore) -> None:
     for name in ("schema-1.tmp", "schema-x", "schema-01", ".schema-5.tmp", "readme"):
-        Path(store.paths.schemas, name).write_text("{}")
+        stored_path(store.paths.schemas, name).write_text("{}")
     assert open_store(store.paths.root).schema().id == 0
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.metadata.entries import adds
 from tests.metadata.stores import Interrupted, Logged, commit_files, new_store, open_store, write_snapshot
+from tests.places import copy_file, stored_path
 
 from lakebed.errors import CorruptError, NotFoundError, StorageError, UnsupportedError
 from lakebed.metadata.snapshots import Snapshots
@@ -31,13 +31,13 @@ def fill(store: TableStore, *ids: int) -> Snapshots:
 
 def set_hint(path: str, content: bytes | None) -> None:
     if content is None:
-        Path(path).unlink(missing_ok=True)
+        stored_path(path).unlink(missing_ok=True)
     else:
-        Path(path).write_bytes(content)
+        stored_path(path).write_bytes(content)
 
 
 def forget(store: TableStore, snapshot_id: int) -> None:
-    Path(store.paths.snapshot(snapshot_id)).unlink()
+    stored_path(store.paths.snapshot(snapshot_id)).unlink()
 
 
 def test_a_table_without_snapshots(store: TableStore) -> None:
@@ -61,17 +61,17 @@ def test_by_id(store: TableStore) -> None:
 
 def test_creating(store: TableStore) -> None:
     first = write_snapshot(store, 1)
-    assert Path(store.paths.latest_hint).read_bytes() == b"1"
-    assert not Path(store.paths.earliest_hint).exists()
+    assert stored_path(store.paths.latest_hint).read_bytes() == b"1"
+    assert not stored_path(store.paths.earliest_hint).exists()
     assert not store.snapshots.create(first)
     write_snapshot(store, 2)
-    assert Path(store.paths.latest_hint).read_bytes() == b"2"
+    assert stored_path(store.paths.latest_hint).read_bytes() == b"2"
 
 
 def test_a_hint_that_cannot_be_written_changes_nothing(store: TableStore) -> None:
     write_snapshot(store, 1)
-    Path(store.paths.latest_hint).unlink()
-    Path(store.paths.latest_hint).mkdir()
+    stored_path(store.paths.latest_hint).unlink()
+    stored_path(store.paths.latest_hint).mkdir()
     write_snapshot(store, 2)
     assert store.snapshots.latest_id() == 2
 
@@ -109,7 +109,7 @@ def test_hints_and_holes(ids: set[int], hint: bytes) -> None:
     with tempfile.TemporaryDirectory() as root:
         store = new_store(root)
         snapshots = fill(store, *ids)
-        Path(store.paths.snapshots).mkdir(exist_ok=True)
+        stored_path(store.paths.snapshots).mkdir(exist_ok=True)
         set_hint(store.paths.latest_hint, hint)
         set_hint(store.paths.earliest_hint, hint)
         assert snapshots.latest_id() == max(ids, default=None)
@@ -129,7 +129,7 @@ def test_a_good_hint_saves_the_listing(store: TableStore) -> None:
 def test_other_files_in_the_folder_are_not_snapshots(store: TableStore) -> None:
     snapshots = fill(store, 1, 2)
     for name in ("snapshot-", "snapshot-x", "snapshot-3.tmp", "snapshot-03", ".snapshot-9.uuid.tmp", "readme", "tag-7"):
-        Path(store.paths.snapshots, name).write_text("{}")
+        stored_path(store.paths.snapshots, name).write_text("{}")
     set_hint(store.paths.latest_hint, None)
     assert snapshots.ids() == [1, 2]
     assert snapshots.latest_id() == 2
@@ -217,7 +217,7 @@ def test_by_time_while_snapshots_expire(store: TableStore) -> None:
 @pytest.mark.parametrize("content", [b"", b"{", b"rubbish", b"[]", b"\xff" * 10, b'{"version": 3}'])
 def test_a_damaged_snapshot_is_named(store: TableStore, content: bytes) -> None:
     fill(store, 1)
-    Path(store.paths.snapshot(1)).write_bytes(content)
+    stored_path(store.paths.snapshot(1)).write_bytes(content)
     for look in (store.snapshots.latest, store.snapshots.earliest, lambda: store.snapshots.at(5)):
         with pytest.raises(CorruptError, match="t/snapshot/snapshot-1 "):
             look()
@@ -225,7 +225,7 @@ def test_a_damaged_snapshot_is_named(store: TableStore, content: bytes) -> None:
 
 def test_a_snapshot_of_a_newer_format_is_refused(store: TableStore) -> None:
     fill(store, 1)
-    path = Path(store.paths.snapshot(1))
+    path = stored_path(store.paths.snapshot(1))
     path.write_text(path.read_text().replace('"version": 3', '"version": 4'))
     with pytest.raises(UnsupportedError, match="snapshot-1 has format version 4"):
         store.snapshots.latest()
@@ -233,7 +233,7 @@ def test_a_snapshot_of_a_newer_format_is_refused(store: TableStore) -> None:
 
 def test_a_folder_in_the_place_of_a_snapshot_is_an_error(store: TableStore) -> None:
     fill(store, 1)
-    Path(store.paths.snapshot(2)).mkdir()
+    stored_path(store.paths.snapshot(2)).mkdir()
     began = time.monotonic()
     with pytest.raises(StorageError, match="snapshot-2"):
         store.snapshots.latest()
@@ -244,8 +244,8 @@ def test_a_folder_in_the_place_of_a_snapshot_is_an_error(store: TableStore) -> N
 
 
 def tag(store: TableStore, name: str, snapshot_id: int) -> None:
-    Path(store.paths.tags).mkdir(exist_ok=True)
-    Path(store.paths.tag(name)).write_bytes(Path(store.paths.snapshot(snapshot_id)).read_bytes())
+    stored_path(store.paths.tags).mkdir(exist_ok=True)
+    stored_path(store.paths.tag(name)).write_bytes(stored_path(store.paths.snapshot(snapshot_id)).read_bytes())
 
 
 def test_tags(store: TableStore) -> None:
@@ -253,7 +253,7 @@ def test_tags(store: TableStore) -> None:
     fill(store, 1, 2)
     tag(store, "b", 1)
     tag(store, "a", 2)
-    Path(store.paths.tags, "other").write_text("x")
+    stored_path(store.paths.tags, "other").write_text("x")
     assert {name: snapshot.id for name, snapshot in store.snapshots.tags().items()} == {"a": 2, "b": 1}
     assert store.snapshots.tag("b").id == 1
     assert store.snapshots.find_tag("c") is None
@@ -272,14 +272,14 @@ def test_tags_while_one_is_deleted(store: TableStore) -> None:
     fill(store, 1)
     tag(store, "a", 1)
     tag(store, "b", 1)
-    racing = Interrupted(Path(store.paths.tag("a")).unlink, before="read")
+    racing = Interrupted(stored_path(store.paths.tag("a")).unlink, before="read")
     assert list(open_store(store.paths.root, racing).snapshots.tags()) == ["b"]
 
 
 def test_a_damaged_tag_is_named(store: TableStore) -> None:
     fill(store, 1)
     tag(store, "a", 1)
-    Path(store.paths.tag("a")).write_bytes(b"{")
+    stored_path(store.paths.tag("a")).write_bytes(b"{")
     with pytest.raises(CorruptError, match="t/tag/tag-a is not valid JSON"):
         store.snapshots.tags()
 
@@ -289,7 +289,7 @@ def test_a_damaged_tag_is_named(store: TableStore) -> None:
 
 def test_a_branch_has_snapshots_of_its_own(store: TableStore) -> None:
     fill(store, 1, 2)
-    Path(store.paths.branches, "branch-b1", "schema").mkdir(parents=True)
+    stored_path(store.paths.branches, "branch-b1", "schema").mkdir(parents=True)
     branch = store.on_branch("b1")
     assert branch.snapshots.latest() is None
     write_snapshot(branch, 3)
@@ -306,7 +306,7 @@ def test_a_branch_has_snapshots_of_its_own(store: TableStore) -> None:
 def test_a_snapshot_under_the_name_of_another(store: TableStore) -> None:
     """Believed, its id would make a writer try an id that is taken, for ever."""
     snapshots = fill(store, 1, 2)
-    shutil.copy(store.paths.snapshot(1), store.paths.snapshot(2))
+    copy_file(store.paths.snapshot(1), store.paths.snapshot(2))
     path = store.paths.snapshot(2)
     for look in (snapshots.latest, lambda: snapshots.get(2), lambda: snapshots.read_many([1, 2])):
         with pytest.raises(CorruptError, match=f"{path} says that its id is 1, so it is not snapshot 2; restore"):
@@ -319,8 +319,8 @@ def test_a_snapshot_under_the_name_of_another(store: TableStore) -> None:
 def test_a_hint_that_is_a_pipe_is_not_waited_for(store: TableStore) -> None:
     snapshots = fill(store, 1, 2)
     for path in (store.paths.latest_hint, store.paths.earliest_hint):
-        Path(path).unlink(missing_ok=True)
+        stored_path(path).unlink(missing_ok=True)
         os.mkfifo(path)
     assert (snapshots.latest_id(), snapshots.earliest_id()) == (2, 1)
     write_snapshot(store, 3)
-    assert Path(store.paths.latest_hint).read_bytes() == b"3"
+    assert stored_path(store.paths.latest_hint).read_bytes() == b"3"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +11,12 @@ import pytest
 from tests.metadata.crashes import at_every_step
 from tests.metadata.histories import add, check_readable, files_of, history, live, swap
 from tests.metadata.stores import Failing, Interrupted, files_below, open_store
+from tests.places import stored_path
 
 from lakebed.errors import AlreadyExistsError, CorruptError, LakebedError, NotFoundError, OptionError
 from lakebed.format.snapshot import snapshot_to_json
 from lakebed.metadata.branches import create_branch
+from lakebed.metadata.manifests import SHARED_CACHE
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import (
     Tag,
@@ -177,7 +178,7 @@ def test_a_tag_is_taken_back_if_its_snapshot_went_meanwhile(tmp_path: Path, held
         create_tag(plain, "old", snapshot=1)
         expire(plain, 1)
         holder = plain.paths.tag("old")
-    going = Interrupted(lambda: os.unlink(holder), ending="tag-t")  # noqa: PTH108
+    going = Interrupted(lambda: stored_path(holder).unlink(), ending="tag-t")
     with pytest.raises(NotFoundError, match=r"snapshot 1 of table db.t expired while tag 't' was written"):
         create_tag(open_store(tmp_path, going), "t", snapshot=1)
     assert names(plain) == []
@@ -260,7 +261,7 @@ def test_what_only_the_tag_needed_goes_with_it(tmp_path: Path) -> None:
     assert files_below(tmp_path) == before
     removal = drop_tag(store, "t")
     gone = before - files_below(tmp_path)
-    assert {str(Path(file.path).relative_to(tmp_path)) for file in removal.files} == gone
+    assert {str(stored_path(file.path).relative_to(tmp_path)) for file in removal.files} == gone
     assert [file.path for file in plan.files] == [file.path for file in removal.files]
     assert (plan.dry_run, removal.dry_run) == (True, False)
     assert "bucket-0/a" in gone
@@ -301,6 +302,7 @@ def test_a_tag_whose_files_are_lost_can_be_deleted(tmp_path: Path) -> None:
     tag = create_tag(store, "t", snapshot=1)
     expire(store, 1)
     store.storage.delete(store.paths.manifest(tag.snapshot.delta_manifest_list))
+    SHARED_CACHE.clear()
     assert [file.kind for file in drop_tag(store, "t").files] == ["tag"]
     assert live(store) == ["a", "b"]
 
@@ -430,7 +432,7 @@ def test_the_first_snapshot_of_a_moment(tmp_path: Path) -> None:
     store = history(tmp_path, "a", "b", "c")
     for number, millis in ((1, 1000), (2, 3000), (3, 2000)):
         snapshot = replace(store.snapshots.get(number), time_millis=millis)
-        Path(store.paths.snapshot(number)).write_text(snapshot_to_json(snapshot))
+        stored_path(store.paths.snapshot(number)).write_text(snapshot_to_json(snapshot))
     assert create_tag_since(store, "one", 0).snapshot.id == 1
     assert create_tag_since(store, "two", 1001, time_retained="1 d").snapshot.id == 2
     with pytest.raises(NotFoundError, match="at or after 3001"):

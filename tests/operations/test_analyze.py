@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from tests.metadata.needed_files import files_on_disk, needed_files
+from tests.places import stored_path
 
 import lakebed
 from lakebed import Lake, Table, changes
@@ -37,7 +37,7 @@ def no_statistics(table: Table) -> bool:
 
 
 def statistics_files(table: Table) -> list[str]:
-    folder = Path(table.path, "statistics")
+    folder = stored_path(table.path, "statistics")
     return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
 
 
@@ -151,7 +151,7 @@ def test_counting_without_a_scan(table: Make, monkeypatch: pytest.MonkeyPatch) -
     assert statistics_files(made) == []
     made.compact(full=True)
     for path in made.scan().plan().files["file_path"].to_pylist():
-        Path(path).unlink()  # who reads a file fails
+        stored_path(path).unlink()  # who reads a file fails
     made.analyze(scan=False)
     assert statistics(made)["mergedRecordCount"] == 1
 
@@ -298,7 +298,7 @@ def test_a_file_that_is_gone_or_damaged_is_told(table: Make) -> None:
     made.write([{"id": 1, "v": "a"}])
     snapshot = made.analyze()
     assert snapshot is not None
-    path = Path(made.path, "statistics", str(snapshot.statistics))
+    path = stored_path(made.path, "statistics", str(snapshot.statistics))
     path.write_text("[]")
     with pytest.raises(CorruptError, match="stat-"):
         statistics(made)

@@ -12,6 +12,7 @@ from tests.effort import examples
 from tests.metadata.crashes import at_every_step
 from tests.metadata.histories import add, alter, check_readable, files_of, history, live
 from tests.metadata.stores import Accompanied, Interrupted, Logged, files_below, open_store
+from tests.places import stored_path
 
 from lakebed.errors import NotFoundError, OptionError, UnsupportedError
 from lakebed.metadata.branches import create_branch
@@ -36,17 +37,17 @@ def check_equal(store: TableStore, branch: TableStore) -> None:
     first = branch.snapshots.ids()[0]
     for folder, start in (("snapshot", first), ("schema", 0)):
         theirs = {
-            name: Path(branch.paths.branch_root, folder, name)
-            for name in files_below(Path(branch.paths.branch_root, folder))
+            name: stored_path(branch.paths.branch_root, folder, name)
+            for name in files_below(stored_path(branch.paths.branch_root, folder))
         }
         for name, path in theirs.items():
             if "-" in name:
-                assert Path(store.paths.branch_root, folder, name).read_bytes() == path.read_bytes()
+                assert stored_path(store.paths.branch_root, folder, name).read_bytes() == path.read_bytes()
         ids = {int(name.split("-")[1]) for name in theirs if "-" in name}
-        ours = {int(n.split("-")[1]) for n in files_below(Path(store.paths.branch_root, folder)) if "-" in n}
+        ours = {int(n.split("-")[1]) for n in files_below(stored_path(store.paths.branch_root, folder)) if "-" in n}
         assert {number for number in ours if number >= start} == ids
     assert live(store) == live(branch)
-    hints = Path(store.paths.snapshots)
+    hints = stored_path(store.paths.snapshots)
     assert (hints / "LATEST").read_text() == str(store.snapshots.ids()[-1])
     assert (hints / "EARLIEST").read_text() == str(store.snapshots.ids()[0])
     check_readable(open_store(store.paths.root))
@@ -247,6 +248,7 @@ STEPS = st.lists(st.sampled_from(["commit", "alter"]), max_size=3)
 
 @settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ours=STEPS, theirs=STEPS)
+@pytest.mark.local_disk
 def test_any_two_histories(tmp_path_factory: pytest.TempPathFactory, ours: list[str], theirs: list[str]) -> None:
     root = tmp_path_factory.mktemp("t")
     store = history(root / "t", "a")

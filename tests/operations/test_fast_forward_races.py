@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from tests.effort import STRIDE
 from tests.metadata.histories import add, alter, check_readable, history
 from tests.metadata.stores import Accompanied, Wrapped, open_store
+from tests.places import copy_tree, delete_tree, stored_path
 
 from lakebed.errors import CommitConflictError, LakebedError, NotFoundError
 from lakebed.metadata.branches import create_branch, drop_branch
@@ -36,7 +36,7 @@ def forked(root: Path, *, schemas: bool) -> TableStore:
     create_tag(store, "newer")
     for number in (1, 2):
         store.storage.delete(store.paths.snapshot(number))
-    Path(store.paths.earliest_hint).write_text("3")
+    stored_path(store.paths.earliest_hint).write_text("3")
     return store
 
 
@@ -83,7 +83,7 @@ def state(store: TableStore) -> tuple[Files, Files]:
     """The snapshot files and schema files of a branch."""
 
     def read(folder: str) -> Files:
-        return {path.name: path.read_bytes() for path in Path(folder).glob("s*-*")}
+        return {path.name: path.read_bytes() for path in stored_path(folder).glob("s*-*")}
 
     return read(store.paths.snapshots), read(store.paths.schemas)
 
@@ -105,7 +105,7 @@ def test_the_branch_is_replaced_at_every_step(tmp_path: Path, rival: str, schema
     step = 1
     while True:
         copy = tmp_path / f"t-{step}"
-        shutil.copytree(tmp_path / "t", copy)
+        copy_tree(tmp_path / "t", copy)
         plain = open_store(copy)
         storage = interfered(plain, step, RIVALS[rival])
         try:
@@ -122,7 +122,7 @@ def test_the_branch_is_replaced_at_every_step(tmp_path: Path, rival: str, schema
         assert plain.snapshots.ids(), f"step {step}"
         check_readable(plain)
         assert not [problem for problem in verify(plain).problems if problem.code == "no-snapshot"]
-        shutil.rmtree(copy)
+        delete_tree(copy)
         step += STRIDE
     assert step > 30
     assert errors

@@ -7,7 +7,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import pickle
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 from tests.lakes import open_lake
+from tests.places import delete_tree
 
 import lakebed
 from lakebed import changes
@@ -207,7 +207,7 @@ def test_random_histories(kind: str, steps: list[tuple[Any, ...]], ends: list[tu
                 getattr(model, step)(*given_)
         check(model, ends)
     finally:
-        shutil.rmtree(folder)
+        delete_tree(folder)
 
 
 def check(model: Model, ends: list[tuple[float, float]]) -> None:

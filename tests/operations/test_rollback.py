@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from tests.metadata.crashes import at_every_step
 from tests.metadata.histories import add, check_readable, files_of, history, live
 from tests.metadata.stores import Interrupted, Logged, files_below, open_store
+from tests.places import stored_path
 
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.snapshot import snapshot_to_json
@@ -21,12 +21,12 @@ from lakebed.operations.rollback import RollbackPlan, rollback_to
 
 
 def hint(store: TableStore, name: str) -> str:
-    return Path(store.paths.snapshots, name).read_text()
+    return stored_path(store.paths.snapshots, name).read_text()
 
 
 def keep_changelog(store: TableStore, *ids: int) -> None:
     """Long-lived changelogs as Paimon keeps them."""
-    folder = Path(store.paths.changelogs)
+    folder = stored_path(store.paths.changelogs)
     folder.mkdir(exist_ok=True)
     for number in ids:
         (folder / f"changelog-{number}").write_text(snapshot_to_json(store.snapshots.get(number)))
@@ -118,7 +118,7 @@ def test_a_tag_that_goes_meanwhile(tmp_path: Path) -> None:
     plain = history(tmp_path, "a", "b", "c")
     create_tag(plain, "t", snapshot=1)
     plain.storage.delete(plain.paths.snapshot(1))
-    going = Interrupted(lambda: os.unlink(plain.paths.tag("t")), ending="snapshot-1")  # noqa: PTH108
+    going = Interrupted(lambda: stored_path(plain.paths.tag("t")).unlink(), ending="snapshot-1")
     with pytest.raises(NotFoundError, match="nothing was rolled back"):
         rollback_to(open_store(tmp_path, going), tag="t")
     assert plain.snapshots.ids() == [2, 3]
@@ -162,7 +162,7 @@ def test_a_snapshot_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_target_that_expires_meanwhile(tmp_path: Path) -> None:
     plain = history(tmp_path, "a", "b")
-    going = Interrupted(lambda: os.unlink(plain.paths.snapshot(1)), before="replace", ending="LATEST")  # noqa: PTH108
+    going = Interrupted(lambda: stored_path(plain.paths.snapshot(1)).unlink(), before="replace", ending="LATEST")
     with pytest.raises(NotFoundError, match="was deleted before the rollback started"):
         rollback_to(open_store(tmp_path, going), snapshot=1)
     assert plain.snapshots.ids() == [2]
@@ -226,7 +226,7 @@ def test_back_to_a_watermark(tmp_path: Path) -> None:
     store = history(tmp_path, "a", "b", "c", "d", "e")
     for number, watermark in ((1, None), (2, 100), (3, 200), (4, -(2**63)), (5, 300)):
         snapshot = replace(store.snapshots.get(number), watermark=watermark)
-        Path(store.paths.snapshot(number)).write_text(snapshot_to_json(snapshot))
+        stored_path(store.paths.snapshot(number)).write_text(snapshot_to_json(snapshot))
     with pytest.raises(NotFoundError, match="watermark of at most 99"):
         rollback_to(store, watermark=99)
     with pytest.raises(OptionError, match="exactly one"):

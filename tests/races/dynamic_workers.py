@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import random
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+from tests.places import stored_path
 
 from lakebed import Table, connect
 
@@ -49,7 +49,7 @@ def upsert(warehouse: str, writer: int, keys: list[int], count: int) -> list[Wri
         made = table.write(rows(chosen, writer, number))
         assert made is not None
         done.append(Write(began, made.id, number, tuple(chosen)))
-    Path(warehouse, f"done-{writer}").touch()
+    stored_path(warehouse, f"done-{writer}").touch()
     return done
 
 
@@ -58,7 +58,7 @@ def overwrite(warehouse: str, writer: int, keys: list[int], writers: int) -> lis
     table = connect(warehouse).table(TABLE)
     dice = random.Random(writer)
     done: list[Write] = []
-    while len(list(Path(warehouse).glob("done-*"))) < writers or not done:
+    while len(list(stored_path(warehouse).glob("done-*"))) < writers or not done:
         chosen = dice.sample(keys, dice.randint(len(keys) // 2, len(keys)))
         chosen[:2] = [keys[0], keys[1]]  # both partitions, each time
         chosen = list(dict.fromkeys(chosen))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+from tests.places import stored_path
 
 from lakebed import CommitConflictError, connect
 
@@ -47,7 +47,7 @@ def upsert(warehouse: str, writer: int, keys: list[int], count: int) -> tuple[li
             done.append(Write(0 if latest is None else latest.id, made.id, number, tuple(chosen), deletes))
         except Exception as error:
             failed.append(repr(error))
-    Path(warehouse, f"done-{writer}").touch()
+    stored_path(warehouse, f"done-{writer}").touch()
     return done, failed
 
 
@@ -56,7 +56,7 @@ def compact(warehouse: str, full: bool, writers: int) -> tuple[int, int, list[st
     table = connect(warehouse).table(TABLE)
     made = conflicts = 0
     failed = []
-    while len(list(Path(warehouse).glob("done-*"))) < writers:
+    while len(list(stored_path(warehouse).glob("done-*"))) < writers:
         try:
             made += table.compact(full=full) is not None
         except CommitConflictError:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from pathlib import Path
 
 import pyarrow as pa
 from tests.faults.storage import Delayed
+from tests.places import stored_path
 
 from lakebed import AlreadyExistsError, Lake, LakebedError, NotFoundError, Table, connect
 
@@ -24,7 +24,7 @@ def rows_of(table: Table) -> list[tuple[int, int]]:
 
 
 def is_over(warehouse: str) -> bool:
-    return Path(warehouse, "over").exists()
+    return stored_path(warehouse, "over").exists()
 
 
 # --------------------------------------------------------------------------------------------- tables come and go
@@ -49,7 +49,7 @@ def drop_and_create(warehouse: str, lives: int, options: dict[str, str], key: li
             problems.append(f"life {life}: {error!r}")
         if life < lives - 1:
             lake.drop_table(TABLE)
-    Path(warehouse, "over").touch()
+    stored_path(warehouse, "over").touch()
     return problems
 
 

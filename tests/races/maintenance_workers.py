@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from tests.faults.storage import Delayed
+from tests.places import stored_path
 
 from lakebed import AlreadyExistsError, CommitConflictError, Lake, LakebedError, NotFoundError, Table, connect
 
@@ -37,7 +37,7 @@ def write(warehouse: str, first: int, count: int) -> tuple[list[int], list[str]]
             acknowledged.append(number)
         except Exception as error:
             failed.append(repr(error))
-    Path(warehouse, f"done-{first}").touch()
+    stored_path(warehouse, f"done-{first}").touch()
     return acknowledged, failed
 
 
@@ -49,7 +49,7 @@ def _until_done(
 ) -> Outcome:
     done = vain = 0
     failed = []
-    while len(list(Path(warehouse).glob("done-*"))) < writers:
+    while len(list(stored_path(warehouse).glob("done-*"))) < writers:
         try:
             act()
             done += 1

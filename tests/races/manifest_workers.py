@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pyarrow as pa
 from tests.metadata.stores import open_store
+from tests.places import stored_path
 
 from lakebed import Table, connect
 from lakebed.format.snapshot import CommitKind, Snapshot
@@ -31,7 +31,7 @@ def write_for(warehouse: str, first: int, seconds: float) -> tuple[list[int], li
     began = time.monotonic()
     number = first
     while (passed := time.monotonic() - began) < seconds or (
-        passed < seconds * LONGER and not Path(warehouse, "merged").exists()
+        passed < seconds * LONGER and not stored_path(warehouse, "merged").exists()
     ):
         try:
             table.write(pa.table({"p": pa.array([number % 3], pa.int32()), "id": pa.array([number], pa.int64())}))
@@ -40,7 +40,7 @@ def write_for(warehouse: str, first: int, seconds: float) -> tuple[list[int], li
             failed.append(repr(error))
         number += 1
     wait_for_background()
-    Path(warehouse, f"done-{first}").touch()
+    stored_path(warehouse, f"done-{first}").touch()
     return acknowledged, failed
 
 
@@ -48,13 +48,13 @@ def fold_manifests(warehouse: str, writers: int) -> tuple[int, list[str]]:
     """Compact manifests until the writers are done; gives how often that made a snapshot, and what failed."""
     table = _open(warehouse)
     made, failed = 0, []
-    while len(list(Path(warehouse).glob("done-*"))) < writers:
+    while len(list(stored_path(warehouse).glob("done-*"))) < writers:
         try:
             made += table.compact_manifests().snapshot is not None
         except Exception as error:
             failed.append(repr(error))
         if made and len(merges(table)) > made:
-            Path(warehouse, "merged").touch()
+            stored_path(warehouse, "merged").touch()
         time.sleep(0.02)
     return made, failed
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from tests.effort import long_except
 from tests.metadata.stores import check_tidy, files_below
+from tests.places import stored_path
 from tests.races import workers
 from tests.races.crew import together
 
@@ -27,7 +27,7 @@ def table(lake: Lake) -> Table:
 
 
 def warehouse(table: Table) -> str:
-    return str(Path(table.path).parent.parent)
+    return str(stored_path(table.path).parent.parent)
 
 
 def ids(table: Table, version: int | None = None) -> Counter[int]:

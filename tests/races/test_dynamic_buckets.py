@@ -5,10 +5,10 @@ right.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 from tests.metadata.stores import check_tidy
+from tests.places import stored_path
 from tests.races import dynamic_workers
 from tests.races.crew import together
 from tests.races.dynamic_workers import Write
@@ -36,7 +36,7 @@ def table(request: pytest.FixtureRequest, lake: Lake) -> Table:
 
 
 def warehouse_of(table: Table) -> str:
-    return str(Path(table.path).parent.parent)
+    return str(stored_path(table.path).parent.parent)
 
 
 def shown(table: Table) -> dict[int, tuple[int, int]]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.effort import long_except
 from tests.metadata.stores import check_tidy
+from tests.places import stored_path
 from tests.races import keyed_workers
 from tests.races.crew import together
 from tests.races.keyed_workers import Write
@@ -32,7 +32,7 @@ def table(request: pytest.FixtureRequest, lake: Lake) -> Table:
 
 def race(table: Table, keys: list[list[int]]) -> list[list[Write]]:
     """Three writers with their keys beside a full and a minor compaction; returns what each writer got acknowledged."""
-    warehouse = str(Path(table.path).parent.parent)
+    warehouse = str(stored_path(table.path).parent.parent)
     writers = [(keyed_workers.upsert, (warehouse, i, own, WRITES)) for i, own in enumerate(keys)]
     compactions = [(keyed_workers.compact, (warehouse, full, len(keys))) for full in (True, False)]
     results = together([*writers, *compactions])

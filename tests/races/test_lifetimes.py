@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.places import stored_path
 from tests.races import lifetime_workers as workers
 from tests.races.crew import Task, together
 
@@ -39,7 +40,9 @@ def test_drops_and_writes(tmp_path: Path, kind: str) -> None:
     acknowledged = sorted(done for part, _, _ in writers for done in part if done[0] == LIVES - 1)
     assert sorted(workers.rows_of(table)) == acknowledged
     assert [snapshot.id for snapshot in table.snapshots()] == list(range(1, len(table.snapshots()) + 1))
-    assert [path.name for path in Path(warehouse, "db.db").iterdir()] == ["t"], "something is left of earlier lives"
+    assert [path.name for path in stored_path(warehouse, "db.db").iterdir()] == ["t"], (
+        "something is left of earlier lives"
+    )
 
 
 def test_a_handle_does_not_outlive_its_table(lake: Lake) -> None:
@@ -62,7 +65,7 @@ def test_a_handle_does_not_outlive_its_table(lake: Lake) -> None:
 def test_what_is_left_of_a_table_is_not_taken_for_a_new_one(lake: Lake) -> None:
     table = lake.create_table("db.t", "id INT")
     table.write([{"id": 1}])
-    for schema in Path(table.path, "schema").iterdir():
+    for schema in stored_path(table.path, "schema").iterdir():
         schema.unlink()
     with pytest.raises(
         AlreadyExistsError, match=r"has no schema, but holds .*snapshot-1 of a table that was there before"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.places import stored_path
 from tests.races import maintenance_workers as workers
 from tests.races.crew import together
 from tests.races.maintenance_workers import rows_of
@@ -30,7 +30,7 @@ START = [-1 - number for number in range(6)]
 
 def race(table: Table, *others: Any, writers: int = 2) -> list[Any]:
     """Some writers against tasks that run until those are done; every write must land. Gives what the tasks gave."""
-    warehouse = str(Path(table.path).parent.parent)
+    warehouse = str(stored_path(table.path).parent.parent)
     tasks = [(workers.write, (warehouse, 10_000 * n, WRITES)) for n in range(1, writers + 1)]
     results = together([*tasks, *((task, (warehouse, writers, *more)) for task, *more in others)])
     assert [error for _, failed in results[:writers] for error in failed] == []

@@ -15,7 +15,10 @@ class FakeGcs(Server):
 
     @property
     def options(self) -> dict[str, str]:
-        return {"fs.gs.storage.root.url": self.url}
+        # The client would ask the network for a token; such an account needs none. "fs.gs.anonymous" only reads.
+        account = {"gcs_base_url": self.url, "disable_oauth": True}
+        account |= dict.fromkeys(("client_email", "private_key", "private_key_id"), "")
+        return {"fs.gs.storage.root.url": self.url, "fs.gs.auth.service.account.json": json.dumps(account)}
 
     def create_bucket(self, name: str) -> str:
         headers = {"Content-Type": "application/json"}

@@ -29,6 +29,12 @@ class MinIO(Server):
         (self.folder / "data" / name).mkdir(parents=True)  # MinIO takes a folder of its data as a bucket
         return f"s3://{name}"
 
+    def unfinished_uploads(self) -> int:
+        """How many parts of uploads the server keeps that were neither completed nor aborted."""
+        return sum(
+            path.name != "xl.meta" for path in self.folder.glob("data/.minio.sys/multipart/**/*") if path.is_file()
+        )
+
     def command(self) -> Sequence[str]:
         program = installed("minio") / "minio"
         return [str(program), "server", "--quiet", "--address", f"{HOST}:{self.port}", str(self.folder / "data")]

@@ -17,6 +17,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from tests.effort import examples
 from tests.metadata.long_histories import ReadOnly, Refusing, commit_snapshot, snapshot, with_storage
 from tests.metadata.stores import new_store
+from tests.storage.remote import Remote
 
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
 from lakebed.metadata.history import history_index
@@ -43,11 +44,16 @@ class Reader:
 
 class Histories(RuleBasedStateMachine):
     readers = Bundle("readers")
+    is_remote = False
+    """Whether the storage is one without append, on which commits write the index in blocks."""
 
     @initialize(first=st.sampled_from([1, 1015]), count=st.integers(0, 12), listed=st.sampled_from([0, 2000]))
     def begin(self, first: int, count: int, listed: int) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="histories-"))
         self.store: TableStore = new_store(self.root / "t")
+        self.block, history_index.BLOCK = history_index.BLOCK, 4  # type: ignore[misc]
+        if self.is_remote:
+            self.store = with_storage(self.store, Remote())
         self.model: dict[int, Snapshot] = {}
         self.open: list[Reader] = []
         self.was_listed, history_index.LISTED = history_index.LISTED, listed  # type: ignore[misc]
@@ -61,6 +67,7 @@ class Histories(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "root"):
             history_index.LISTED = self.was_listed  # type: ignore[misc]
+            history_index.BLOCK = self.block  # type: ignore[misc]
             shutil.rmtree(self.root)
 
     # ------------------------------------------------------------------------------------------- what happens
@@ -76,7 +83,8 @@ class Histories(RuleBasedStateMachine):
         """Between its snapshot and the end of its line."""
         latest = self.store.snapshots.latest()
         one = commit_snapshot(self.store, kind, noted=False)
-        note(with_storage(self.store, Refusing(part)), one, latest)
+        if not self.is_remote:  # else there are no lines of which a part could be written
+            note(with_storage(self.store, Refusing(part)), one, latest)
         self.model[one.id] = one
 
     @precondition(lambda self: len(self.model) > 1)
@@ -154,7 +162,8 @@ class Histories(RuleBasedStateMachine):
         return kind in {None, self.model[number].commit_kind}
 
     def _page(self, kind: CommitKind | None, *, read_only: bool, **asked: object) -> HistoryPage:
-        store = with_storage(self.store, ReadOnly()) if read_only else self.store
+        read_only_storage = ReadOnly(Remote() if self.is_remote else None)
+        store = with_storage(self.store, read_only_storage) if read_only else self.store
         page = find_page(store, kind=kind, **asked)  # type: ignore[arg-type]
         assert page.total == len(self._matching(kind)) or (read_only and page.total is None)
         return page
@@ -169,5 +178,11 @@ class Histories(RuleBasedStateMachine):
                 }
 
 
+class RemoteHistories(Histories):
+    is_remote = True
+
+
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)
+TestRemoteHistories = RemoteHistories.TestCase
+TestRemoteHistories.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)

@@ -6,12 +6,10 @@ from __future__ import annotations
 
 import itertools
 import json
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
+from tests.places import delete_tree, stored_path
 
 import lakebed
 from lakebed import changes
@@ -207,7 +206,7 @@ def test_whatever_the_limits_a_stream_reads_the_same(
                 table.compact(full=True)
             assert replayed(limited.rows) == replayed(whole.rows) == shown(table)
     finally:
-        shutil.rmtree(folder)
+        delete_tree(folder)
 
 
 def _apply(table: lakebed.Table, event: Any, written: list[Row], numbers: Any) -> None:
@@ -602,7 +601,7 @@ def test_a_changelog_needs_a_primary_key(lake: lakebed.Lake, producer: str) -> N
 
 def test_a_table_without_a_key_that_others_gave_a_changelog_tells_what_was_added(lake: lakebed.Lake) -> None:
     table = make(lake, "append")
-    stored = Path(table.path) / "schema" / "schema-0"
+    stored = stored_path(table.path) / "schema" / "schema-0"
     raw = json.loads(stored.read_text())
     stored.write_text(json.dumps({**raw, "options": {**raw["options"], "changelog-producer": "input"}}))
     table = lake.table(table.name)
@@ -651,7 +650,7 @@ def test_a_state_that_was_not_read_to_its_end_is_begun_again(history: lakebed.Ta
     assert stream.start() == Position(3, 0, True)
     stream.note(Position(3, 2, True))
     assert find_progress(stream.store, "c") == Progress(3, in_state=True)
-    assert json.loads(Path(stream.store.paths.consumer("c")).read_text())["nextSnapshot"] == 3
+    assert json.loads(stored_path(stream.store.paths.consumer("c")).read_text())["nextSnapshot"] == 3
     assert stream.start() == Position(3, 0, True)
     stream.note(Position(4))
     assert stream.start() == Position(4)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from tests.places import stored_path
 
 from lakebed import Lake, Table
 from lakebed.buckets.partition_assigners import key_hashes
@@ -80,5 +80,5 @@ def forge_index(table: Table, bucket: int, hashes: Iterable[int]) -> None:
     entry = replace(
         index.entries[bucket], file_name=f"index-foreign-{bucket}", file_size=len(data), row_count=len(data) // 4
     )
-    Path(table._store.paths.index(entry.file_name)).write_bytes(data)
+    stored_path(table._store.paths.index(entry.file_name)).write_bytes(data)
     assert commit(table._store, append(Change(index=(entry,)))) is not None

@@ -25,6 +25,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from tests.lakes import open_lake
+from tests.places import stored_path
 from tests.refusals import fingerprint, refused
 from tests.rows.files.deletions import delete_positions
 
@@ -120,7 +121,7 @@ UNSUPPORTED: list[tuple[str, Any]] = [
 
 @pytest.mark.parametrize(("kind", "stored"), UNSUPPORTED, ids=str)
 def test_unsupported_types_on_disk(lake: lakebed.Lake, kind: str, stored: Any) -> None:
-    path = Path(lake.warehouse) / "db.db/t/schema/schema-0"
+    path = stored_path(lake.warehouse) / "db.db/t/schema/schema-0"
     raw = json.loads(path.read_text())
     raw["fields"].append({"id": 80, "name": "odd", "type": stored})
     path.write_text(json.dumps(raw))
@@ -267,7 +268,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("what", ["snapshot", "schema", "base list", "delta list", "manifest"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_metadata_is_named(lake: lakebed.Lake, what: str, damage: str) -> None:
-    folder = Path(lake.warehouse) / "db.db/t"
+    folder = stored_path(lake.warehouse) / "db.db/t"
     victim = first(folder, what)
     victim.write_bytes(DAMAGES[damage](victim.read_bytes()))
     refused(folder, lambda: lake.table("db.t").scan().to_arrow(), CorruptError, victim.name)
@@ -282,7 +283,7 @@ def test_damaged_metadata_is_named(lake: lakebed.Lake, what: str, damage: str) -
 
 @pytest.mark.parametrize("what", ["base list", "delta list", "manifest"])
 def test_missing_metadata_is_named(lake: lakebed.Lake, what: str) -> None:
-    folder = Path(lake.warehouse) / "db.db/t"
+    folder = stored_path(lake.warehouse) / "db.db/t"
     victim = first(folder, what)
     victim.unlink()
     refused(folder, lambda: lake.table("db.t").scan().to_arrow(), NotFoundError, victim.name, "does not exist")
@@ -291,7 +292,7 @@ def test_missing_metadata_is_named(lake: lakebed.Lake, what: str) -> None:
 
 def test_a_missing_schema_of_a_file_is_named(lake: lakebed.Lake, table: lakebed.Table) -> None:
     table.alter(changes.AddColumn("n", "INT"))
-    (Path(table.path) / "schema/schema-0").unlink()
+    (stored_path(table.path) / "schema/schema-0").unlink()
     refused(table.path, lambda: lake.table("db.t").scan().to_arrow(), NotFoundError, "schema-0", "restore it")
 
 
@@ -309,7 +310,7 @@ BAD_SNAPSHOTS: list[tuple[dict[str, Any], type[LakebedError], str]] = [
 def test_snapshots_that_say_nonsense(
     lake: lakebed.Lake, change: dict[str, Any], error: type[LakebedError], word: str
 ) -> None:
-    folder = Path(lake.warehouse) / "db.db/t"
+    folder = stored_path(lake.warehouse) / "db.db/t"
     path = folder / "snapshot/snapshot-2"
     raw = json.loads(path.read_text()) | change
     path.write_text(json.dumps({key: value for key, value in raw.items() if value is not None}))
@@ -332,7 +333,7 @@ BAD_SCHEMAS: list[tuple[dict[str, Any], type[LakebedError], str]] = [
 def test_schemas_that_say_nonsense(
     lake: lakebed.Lake, change: dict[str, Any], error: type[LakebedError], word: str
 ) -> None:
-    path = Path(lake.warehouse) / "db.db/t/schema/schema-0"
+    path = stored_path(lake.warehouse) / "db.db/t/schema/schema-0"
     raw = json.loads(path.read_text()) | change
     path.write_text(json.dumps({key: value for key, value in raw.items() if value is not None}))
     refused(lake.warehouse, lambda: lake.table("db.t"), error, "schema-0", word)
@@ -351,7 +352,7 @@ def change_version(path: Path, version: int) -> None:
 @pytest.mark.parametrize("what", ["base list", "delta list", "manifest"])
 @pytest.mark.parametrize("version", [1, 3])
 def test_manifests_of_other_versions(lake: lakebed.Lake, what: str, version: int) -> None:
-    folder = Path(lake.warehouse) / "db.db/t"
+    folder = stored_path(lake.warehouse) / "db.db/t"
     victim = first(folder, what)
     change_version(victim, version)
     words = (victim.name, f"manifest version {version}", "knows version 2", "upgrade Lakebed")
@@ -363,9 +364,9 @@ def test_manifests_of_other_versions(lake: lakebed.Lake, what: str, version: int
 def test_damaged_index_manifests_are_named(lake: lakebed.Lake, damage: str) -> None:
     table = lake.create_table("db.u", "id INT", options={"deletion-vectors.enabled": "true"})
     table.write([{"id": 1}, {"id": 2}])
-    (data_file,) = (Path(table.path) / "bucket-0").iterdir()
+    (data_file,) = (stored_path(table.path) / "bucket-0").iterdir()
     delete_positions(table, {data_file.name: [0]})
-    (victim,) = (Path(table.path) / "manifest").glob("index-manifest-*")
+    (victim,) = (stored_path(table.path) / "manifest").glob("index-manifest-*")
     error: type[LakebedError] = CorruptError
     if damage == "missing":
         victim.unlink()
@@ -385,7 +386,7 @@ def test_damaged_index_manifests_are_named(lake: lakebed.Lake, damage: str) -> N
 )
 def test_hints_full_of_rubbish(lake: lakebed.Lake, table: lakebed.Table, hint: bytes) -> None:
     for name in ("LATEST", "EARLIEST"):
-        (Path(table.path) / "snapshot" / name).write_bytes(hint)
+        (stored_path(table.path) / "snapshot" / name).write_bytes(hint)
     opened = lake.table("db.t")
     assert sorted(opened.scan(["id"]).to_arrow()["id"].to_pylist()) == [1, 2, 3]
     assert (latest := opened.latest_snapshot()) is not None
@@ -393,7 +394,7 @@ def test_hints_full_of_rubbish(lake: lakebed.Lake, table: lakebed.Table, hint: b
     refused(table.path, lambda: opened.scan(timestamp=5), NotFoundError, "the earliest is of")
     assert (made := opened.write(GOOD)) is not None
     assert made.id == 3
-    assert (Path(table.path) / "snapshot/LATEST").read_bytes() == b"3"
+    assert (stored_path(table.path) / "snapshot/LATEST").read_bytes() == b"3"
 
 
 # --------------------------------------------------------------------------------------------------- damaged data files
@@ -401,7 +402,7 @@ def test_hints_full_of_rubbish(lake: lakebed.Lake, table: lakebed.Table, hint: b
 
 @pytest.mark.parametrize("damage", ["missing", *DAMAGES])
 def test_damaged_data_files_are_named(lake: lakebed.Lake, table: lakebed.Table, damage: str) -> None:
-    victim = next(Path(table.path).glob("p=y/bucket-0/*"))
+    victim = next(stored_path(table.path).glob("p=y/bucket-0/*"))
     if damage == "missing":
         victim.unlink()
     else:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.places import copy_tree, stored_path
 
 import lakebed
 from lakebed import changes
@@ -18,9 +17,9 @@ def branched(lake: lakebed.Lake, *, primary_key: tuple[str, ...] = (), options: 
     table = lake.create_table(
         "db.t", "dt STRING, id INT, v STRING", partition_by=["dt"], primary_key=primary_key, options=options
     )
-    root = Path(table.path)
+    root = stored_path(table.path)
     (root / "branch/branch-dev").mkdir(parents=True)
-    shutil.copytree(root / "schema", root / "branch/branch-dev/schema")
+    copy_tree(root / "schema", root / "branch/branch-dev/schema")
     return table
 
 
@@ -73,7 +72,7 @@ def test_time_travel_takes_the_fallback_of_the_same_moment(lake: lakebed.Lake) -
     assert late is not None
     table = lake.table("db.t", options={"scan.fallback-branch": "dev"})
     assert rows(table.scan()) == [("a", 1, "main"), ("c", 1, "dev")]
-    path = Path(table.path, "branch/branch-dev/snapshot/snapshot-1")
+    path = stored_path(table.path, "branch/branch-dev/snapshot/snapshot-1")
     path.write_text(
         path.read_text().replace(f'"timeMillis": {late.time_millis}', f'"timeMillis": {first.time_millis + 5}')
     )

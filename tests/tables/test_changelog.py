@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pytest
 from tests.lakes import open_lake
+from tests.places import stored_path
 
 import lakebed
 from lakebed.format.snapshot import CommitKind
@@ -71,7 +72,7 @@ def put(table: lakebed.Table, rows: list[tuple[Any, ...]], kinds: list[str] | No
 
 def log_of(table: lakebed.Table, since: int, until: int) -> list[dict[str, Any]]:
     scan = (
-        lakebed.connect(str(Path(table.path).parents[1]))
+        lakebed.connect(str(stored_path(table.path).parents[1]))
         .system_table("db.t$audit_log")
         .scan(since=since, until=until, mode="changelog")
     )
@@ -350,7 +351,7 @@ def test_it_is_read_where_snapshots_are_gone(producer: str, tmp_path: Path) -> N
 
 
 def new_count(table: lakebed.Table) -> int:
-    return sum(path.is_file() for path in Path(table.path).glob("bucket-*/changelog-*"))
+    return sum(path.is_file() for path in stored_path(table.path).glob("bucket-*/changelog-*"))
 
 
 def test_it_goes_in_the_end(tmp_path: Path) -> None:

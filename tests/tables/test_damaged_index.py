@@ -7,12 +7,12 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.places import stored_path
 from tests.rows.keyed.keyed_tables import index_of
 from tests.tables.dynamic_tables import buckets_of, check_index, dynamic, forge_index, rows, shown
 
@@ -32,7 +32,9 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 def damage_index(table: Table, how: str, *, only: int | None = None) -> list[str]:
     """Damage the index files of the latest snapshot, or one of them; gives their paths."""
-    paths = [Path(table.path, "index", entry.file_name) for entry in index_of(table)][slice(only, only and only + 1)]
+    paths = [stored_path(table.path, "index", entry.file_name) for entry in index_of(table)][
+        slice(only, only and only + 1)
+    ]
     for path in paths:
         path.write_bytes(DAMAGES[how](path.read_bytes()))
     HASH_CACHE.clear()
@@ -112,7 +114,7 @@ def test_an_index_of_another_writer_has_no_checksum(lake: Lake) -> None:
     table.write(rows([9], "b"))
     HASH_CACHE.clear()
     forge_index(table, 0, [11, 12, 13, 14])
-    path = Path(table.path, "index/index-foreign-0")
+    path = stored_path(table.path, "index/index-foreign-0")
     path.write_bytes(path.read_bytes()[:-4])
     with pytest.raises(CorruptError, match=r"index-foreign-0 is damaged: it has 12 bytes, but its manifest says 16"):
         table.write(rows([10], "c"))
@@ -132,7 +134,7 @@ def test_a_checksum_survives_what_happens_to_a_table(lake: Lake) -> None:
         assert all(re.search("-crc32-[0-9a-f]{8}$", entry.file_name) for entry in index_of(one))
         HASH_CACHE.clear()
         one.write(rows([1], "x"))
-        path = Path(table.path, "index", index_of(one)[0].file_name)
+        path = stored_path(table.path, "index", index_of(one)[0].file_name)
         sound = path.read_bytes()
         path.write_bytes(DAMAGES["bit"](sound))
         HASH_CACHE.clear()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from tests.effort import long_except
+from tests.places import stored_path
 from tests.rows.keyed.keyed_tables import index_of
 from tests.tables.dynamic_tables import buckets_of, check_index, dynamic, forge_index, rows, shown
 
@@ -174,8 +174,8 @@ def test_expiry_and_orphans(lake: Lake) -> None:
     table = dynamic(lake)
     for number in range(5):
         table.write(rows(range(number * 3, number * 3 + 5), str(number)))
-    index = Path(table.path, "index")
-    Path(index, "index-nobodys-0").write_bytes(b"1234")
+    index = stored_path(table.path, "index")
+    stored_path(index, "index-nobodys-0").write_bytes(b"1234")
     table.expire_snapshots(retain_max=1, retain_min=1)
     table.remove_orphan_files(older_than="2999-01-01", dry_run=False, force=True)
     assert {path.name for path in index.iterdir()} == {entry.file_name for entry in index_of(table)}
@@ -250,7 +250,7 @@ def test_rows_are_found_without_an_index_too(lake: Lake, caplog: pytest.LogCaptu
     table = dynamic(lake)
     table.write(rows(range(12), "a"))
     HASH_CACHE.clear()
-    Path(table.path, "index", index_of(table)[0].file_name).unlink()
+    stored_path(table.path, "index", index_of(table)[0].file_name).unlink()
     assert shown(table, where="k = 5") == {(0, 5): "a"}
     assert "without its hash index" in caplog.text
 
@@ -263,7 +263,7 @@ def test_a_lost_index_is_rebuilt(lake: Lake) -> None:
     table.write(rows(range(10), "a"))
     lost = index_of(table)[1]
     HASH_CACHE.clear()
-    Path(table.path, "index", lost.file_name).unlink()
+    stored_path(table.path, "index", lost.file_name).unlink()
     with pytest.raises(NotFoundError, match="rebuild_index"):
         table.write(rows([3], "b"))
     planned = table.rebuild_index(dry_run=True)
@@ -384,7 +384,7 @@ def test_index_files_are_read_once(lake: Lake, monkeypatch: pytest.MonkeyPatch) 
     original = type(table._store.storage).read
 
     def noted(self: Any, path: str) -> bytes:
-        read.append(Path(path).name)
+        read.append(stored_path(path).name)
         return original(self, path)
 
     monkeypatch.setattr(type(table._store.storage), "read", noted)

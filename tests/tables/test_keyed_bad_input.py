@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.places import stored_path
 from tests.refusals import refused
 from tests.rows.keyed.keyed_tables import VECTORS, compact_with, current, files_of, keyed, only, pairs, put, typed
 
@@ -225,7 +225,7 @@ def test_rows_that_cannot_be_written(lake: lakebed.Lake, case: str, filled: bool
 
 def somebody_elses(table: lakebed.Table, lake: lakebed.Lake, options: dict[str, str]) -> lakebed.Table:
     """The same table with options that our own CREATE would have refused."""
-    path = Path(table.path) / "schema" / "schema-0"
+    path = stored_path(table.path) / "schema" / "schema-0"
     schema = json.loads(path.read_text())
     schema["options"].update(options)
     path.write_text(json.dumps(schema))
@@ -326,7 +326,7 @@ def test_what_cannot_be_compacted(lake: lakebed.Lake) -> None:
     refused(table.path, lambda: table.compact(where="v = 1"), lakebed.ExpressionError, "'v'")
     refused(table.path, lambda: table.compact(where="nonsense ("), lakebed.ExpressionError)
     victim = files_of(table)[0]
-    path = Path(victim["path"])
+    path = stored_path(victim["path"])
     content = path.read_bytes()
     for damage in (content[: len(content) // 2], b"PAR1 rubbish PAR1"):
         path.write_bytes(damage)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.lakes import reopened, with_external_root
 from tests.operations.verify.damage import Row, Surgeon, with_vectors
+from tests.places import stored_path
 
 from lakebed import Lake, Table
 from lakebed.errors import CorruptError, LakebedError
@@ -37,7 +38,7 @@ def template(module_lake: Lake) -> Path:
     table.delete("p = 'a'")
     table.write([{"id": 3, "v": "c", "p": "c"}])
     table.write([{"id": 4, "v": "c", "p": "c"}])
-    return Path(module_lake.warehouse)
+    return stored_path(module_lake.warehouse)
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def made(template: Path, lake: Lake) -> Table:
 @pytest.fixture
 def victim(made: Table) -> Path:
     """The data file of the other table."""
-    (path,) = Path(made.path, "..", "victim").resolve().rglob("data-*.parquet")
+    (path,) = stored_path(made.path, "..", "victim").resolve().rglob("data-*.parquet")
     return path
 
 
@@ -252,7 +253,7 @@ def old(folder: Path) -> None:
 
 def test_orphan_removal_does_not_follow_links(made: Table, victim: Path) -> None:
     """A linked bucket, partition, branch or metadata folder is skipped; the rest is cleaned."""
-    root, other = Path(made.path), victim.parent.parent
+    root, other = stored_path(made.path), victim.parent.parent
     (root / "p=b" / "bucket-9").symlink_to(other / "bucket-0")
     (root / "p=z").symlink_to(other)
     (root / "statistics").symlink_to(other / "bucket-0")
@@ -275,7 +276,7 @@ def test_orphan_removal_does_not_follow_links(made: Table, victim: Path) -> None
 def test_expiry_does_not_follow_links(made: Table, tmp_path: Path, folder: str) -> None:
     """Reads follow a link to a folder, clean-up refuses before it deletes anything."""
     target = tmp_path / "target"
-    replace_by_link(Path(made.path, folder), target)
+    replace_by_link(stored_path(made.path, folder), target)
     table = reopened(made)
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [2, 3, 4]
     before = sorted(target.rglob("*"))
@@ -288,7 +289,7 @@ def test_expiry_does_not_follow_links(made: Table, tmp_path: Path, folder: str) 
 
 def test_tags_and_rollback_do_not_follow_links(made: Table, tmp_path: Path) -> None:
     made.create_tag("x", snapshot=1)
-    replace_by_link(Path(made.path, "tag"), tmp_path / "target")
+    replace_by_link(stored_path(made.path, "tag"), tmp_path / "target")
     table = reopened(made)
     for call in (lambda: table.drop_tag("x"), lambda: table.rollback_to(snapshot=1)):
         with pytest.raises(CorruptError, match="is a symbolic link"):
@@ -298,7 +299,7 @@ def test_tags_and_rollback_do_not_follow_links(made: Table, tmp_path: Path) -> N
 
 def test_a_branch_that_is_a_link(made: Table, victim: Path) -> None:
     create_branch(made._store, "b")
-    folder = Path(made.path, "branch", "branch-b")
+    folder = stored_path(made.path, "branch", "branch-b")
     shutil.rmtree(folder)
     folder.symlink_to(victim.parent.parent)
     table = reopened(made)
@@ -307,13 +308,13 @@ def test_a_branch_that_is_a_link(made: Table, victim: Path) -> None:
 
 
 def test_verify_does_not_walk_in_circles(made: Table) -> None:
-    Path(made.path, "p=b", "bucket-0", "up").symlink_to(made.path)
+    stored_path(made.path, "p=b", "bucket-0", "up").symlink_to(made.path)
     assert reopened(made).verify().ok
 
 
 @pytest.mark.parametrize("which", ["warehouse", "database", "table"])
 def test_links_above_the_table_are_fine(made: Table, tmp_path: Path, which: str) -> None:
-    table_folder = Path(made.path)
+    table_folder = stored_path(made.path)
     folder = {"warehouse": table_folder.parent.parent, "database": table_folder.parent, "table": table_folder}[which]
     real = tmp_path / "real"
     shutil.move(folder, real)
@@ -321,7 +322,7 @@ def test_links_above_the_table_are_fine(made: Table, tmp_path: Path, which: str)
     table = reopened(made)
     table.write([{"id": 5, "v": "d", "p": "d"}])
     assert table.verify().ok
-    orphan = Path(table.path, "p=b", "bucket-0", "data-0f2f7c0e-1111-4222-8333-444455556666-0.parquet")
+    orphan = stored_path(table.path, "p=b", "bucket-0", "data-0f2f7c0e-1111-4222-8333-444455556666-0.parquet")
     orphan.write_text("x")
     assert table.remove_orphan_files(older_than="0 s", dry_run=False, force=True).count == 1
     assert table.expire_snapshots(retain_max=1, retain_min=1, older_than="0 s").removal.by_kind()["data"][0] == 1

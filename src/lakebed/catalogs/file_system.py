@@ -23,7 +23,7 @@ from lakebed.format.human_text import count_text
 from lakebed.format.paths import TablePaths
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.manifest_cache import ManifestCache
-from lakebed.metadata.move_folder import delete_folder, is_being_deleted, is_being_moved, move_folder
+from lakebed.metadata.move_folder import delete_folder, delete_remains, is_being_deleted, move_folder, moving_from
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.store import TableStore
 from lakebed.options import normalise
@@ -85,8 +85,9 @@ class FileSystemCatalog:
         if self._storage.can_rename:
             self._discard(self._database_path(name))
             return
-        for table in tables:
-            delete_folder(self._storage, f"{self._database_path(name)}/{table}")
+        for info in self._storage.list(self._database_path(name)):  # tables, and what is left of them
+            if info.is_dir:
+                delete_folder(self._storage, f"{self._database_path(name)}/{info.name}")
         self._storage.delete_tree(self._database_path(name))
 
     def database_properties(self, name: str) -> dict[str, str]:
@@ -147,39 +148,51 @@ class FileSystemCatalog:
         if store.schemas.ids():
             return False
         self._check_empty(store)
-        return store.schemas.create(schema)
+        if not store.schemas.create(schema):
+            return False
+        # Looked up after the schema was created: who renames a table to this name looks for schemas after its mark.
+        if not self._storage.can_rename and moving_from(self._storage, store.paths.root) is not None:
+            self._storage.delete(store.paths.schema(schema.id))
+            raise AlreadyExistsError(f"cannot create table {store.name}: another table is being renamed to it")
+        return True
 
     def _check_empty(self, store: TableStore) -> None:
         """Raises if the folder holds snapshots, tags or branches of an earlier table, which the new one would show."""
-        if not self._storage.can_rename and is_being_deleted(self._storage, store.paths.root):
-            raise AlreadyExistsError(
-                f"cannot create table {store.name}: a drop of an earlier table of that name is not finished. If it was "
-                "interrupted, call drop_table again, which finishes it"
-            )
+        root = store.paths.root
+        if not self._storage.can_rename:
+            if is_being_deleted(self._storage, root):
+                raise AlreadyExistsError(
+                    f"cannot create table {store.name}: a drop of an earlier table of that name is not finished. If it "
+                    "was interrupted, call drop_table again, which finishes it"
+                )
+            source = moving_from(self._storage, root)
+            if source is not None:
+                raise AlreadyExistsError(
+                    f"cannot create table {store.name}: {source} is being renamed to it. If that was interrupted, "
+                    "rename it again"
+                )
         ids = store.snapshots.ids()
         left = [*(store.paths.snapshot(number) for number in ids[:1]), *store.snapshots.tags(), *store.branch_names()]
         if left and not store.schemas.ids():  # with a schema, another process has created the table meanwhile
             raise AlreadyExistsError(
                 f"cannot create table {store.name}: {store.paths.root} has no schema, but holds {left[0]} of a table "
-                "that was there before; restore its schema or remove the folder"
+                f"that was there before; restore its schema or {_remedy(self._storage)}"
             )
 
     def drop_table(self, name: TableName) -> None:
         """Deletes a table with all its snapshots, branches and files."""
         root = self.store(name).paths.root
-        if not self._storage.can_rename and is_being_deleted(self._storage, root):
-            delete_folder(self._storage, root)  # an earlier call was interrupted
-            return
-        self.existing(name)
         if self._storage.can_rename:
+            self.existing(name)
             self._discard(root)
-        else:
+        elif not delete_remains(self._storage, root):  # else an earlier call was interrupted
+            self.existing(name)
             delete_folder(self._storage, root)
 
     def rename_table(self, old: TableName, new: TableName) -> TableStore:
         """Gives a table another name, in the same or another database, and returns its store."""
         source, target = self.store(old), self.store(new)
-        if not self._storage.can_rename and is_being_moved(self._storage, source.paths.root, target.paths.root):
+        if not self._storage.can_rename and moving_from(self._storage, target.paths.root) == source.paths.root:
             move_folder(self._storage, source.paths.root, target.paths.root)  # an earlier call was interrupted
             return self.store(new)
         self.existing(old)
@@ -208,3 +221,7 @@ class FileSystemCatalog:
         for info in self._storage.list(folder, hidden=True):
             if info.name.startswith(_DROPPED):
                 self._storage.delete_tree(f"{folder}/{info.name}")
+
+
+def _remedy(storage: Storage) -> str:
+    return "remove the folder" if storage.can_rename else "call drop_table, which deletes what is left"

@@ -1,7 +1,7 @@
 """The options of a warehouse.
 
-These are defaults for new tables (``table-default.*``), whether commits survive a power cut, and the cache of decoded
-manifests.
+These are defaults for new tables (``table-default.*``), whether commits survive a power cut, the cache of decoded
+manifests, and the settings of the storage (:mod:`lakebed.storage.option_definitions`).
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from lakebed.errors import OptionError
+from lakebed.errors import OptionError, unknown_name
 from lakebed.metadata.manifest_cache import CACHE_BYTES, DISK_BYTES, DiskCache, ManifestCache
 from lakebed.metadata.manifests import SHARED_CACHE
-from lakebed.options import TableOptions, parse_duration, parse_size
-from lakebed.storage.storage_options import storage_option
+from lakebed.options import TableOptions, check_table_default, find, parse_duration, parse_size
+from lakebed.storage.location import Service
+from lakebed.storage.storage_options import OPTIONS, known_options, storage_option
 
 _TABLE_DEFAULT: Final = "table-default."
 _CACHE_SIZE: Final = "manifest.cache.max-size"
@@ -26,14 +27,19 @@ _CACHE_OPTIONS: Final = (
 _OPTIONS: Final = (TableOptions.commit_durable.name, *_CACHE_OPTIONS)
 
 
-def check_warehouse_options(options: Mapping[str, str]) -> None:
-    """Raises for an option that a warehouse does not have."""
+def check_warehouse_options(options: Mapping[str, str], service: Service = "local") -> None:
+    """Raises for an option that a warehouse does not have; ``service`` is the storage of the warehouse."""
     for option in options:
-        if not option.startswith(_TABLE_DEFAULT) and option not in _OPTIONS and storage_option(option) is None:
-            raise OptionError(
-                f"unknown option {option!r} of a warehouse; options of tables go to create_table, or for all new "
-                f"tables as {_TABLE_DEFAULT + option!r}. A warehouse has {', '.join(_OPTIONS)}"
-            )
+        if option.startswith(_TABLE_DEFAULT):
+            check_table_default(option.removeprefix(_TABLE_DEFAULT))
+        elif option not in _OPTIONS and storage_option(option) is None:
+            if find(option) is not None and not option.startswith("fs."):
+                raise OptionError(
+                    f"{option!r} is an option of tables, not of a warehouse; give it to create_table, or for all new "
+                    f"tables as {_TABLE_DEFAULT + option!r}"
+                )
+            names = (*known_options(service), *_OPTIONS)
+            raise OptionError(unknown_name("option of a warehouse", option, [*names, *OPTIONS]))
 
 
 def table_defaults(options: Mapping[str, str]) -> dict[str, str]:

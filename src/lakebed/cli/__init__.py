@@ -35,6 +35,7 @@ from lakebed.cli.commands import (
     verify,
 )
 from lakebed.cli.open_warehouse import EXIT_CODES, ExitCode, GuardedGroup
+from lakebed.cli.warehouse_settings import Setting, add_setting_options
 from lakebed.version import VERSION
 
 __all__ = ["app", "main"]
@@ -71,6 +72,7 @@ app.command(rich_help_panel=MAINTAIN)(expire.expire)
 app.command(rich_help_panel=MAINTAIN)(expire.expire_partitions)
 app.command(rich_help_panel=MAINTAIN)(orphans.orphans)
 app.command(rich_help_panel=MAINTAIN)(rollback.rollback)
+add_setting_options(app)
 
 
 def _print_version(wanted: bool) -> None:
@@ -83,6 +85,7 @@ def _print_version(wanted: bool) -> None:
 def root(
     warehouse: RootWarehouse = None,
     as_json: RootJson = False,
+    setting: Setting = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,

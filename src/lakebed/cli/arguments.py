@@ -38,7 +38,10 @@ def moment(text: str | None) -> int | None:
         raise typer.BadParameter(str(error)) from None
 
 
-WAREHOUSE_HELP = f"The folder of the warehouse. (default: ${WAREHOUSE_VARIABLE}, else the current folder if it is one)"
+WAREHOUSE_HELP = (
+    "The warehouse: a folder, a URL such as s3://bucket/folder, or a name in lakebed.toml. "
+    f"(default: ${WAREHOUSE_VARIABLE}, else the current folder if it is one)"
+)
 JSON_HELP = "Print only JSON on stdout."
 
 Warehouse = Annotated[

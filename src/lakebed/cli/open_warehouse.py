@@ -9,9 +9,11 @@ which ``EXIT_CODES`` and ``lakebed --help`` list.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +22,7 @@ import typer
 from typer.core import TyperGroup
 
 import lakebed
+from lakebed.cli.warehouse_settings import forget_settings, given_settings
 from lakebed.errors import LakebedError, NotFoundError, OptionError
 
 WAREHOUSE_VARIABLE: Final = "LAKEBED_WAREHOUSE"
@@ -48,6 +51,10 @@ EXIT_CODES: Final[Mapping[ExitCode, str]] = {
 
 class GuardedGroup(TyperGroup):
     """The root of all commands: prints a Lakebed error as one line and sets the exit code."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        forget_settings()
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -90,27 +97,67 @@ class ListingGroup(TyperGroup):
 
 
 def open_lake(warehouse: str | None) -> lakebed.Lake:
-    """Open the warehouse at a path, else the one of the environment variable, else the current folder.
+    """Open a warehouse: a path, a URL or a name, else that of the environment variable, else the current folder.
 
     Never creates one.
     """
-    path = warehouse or os.environ.get(WAREHOUSE_VARIABLE)
-    if path is None:
-        if not _has_databases(Path.cwd()):
-            raise typer.BadParameter(
-                f"no warehouse given: use --warehouse PATH, set {WAREHOUSE_VARIABLE}, or change to a folder that "
-                "contains <database>.db folders"
+    with warnings_as_lines():
+        return _open(chosen_text(warehouse))
+
+
+def chosen_text(warehouse: str | None) -> str:
+    """Returns the text that names the warehouse of a command."""
+    text = warehouse or os.environ.get(WAREHOUSE_VARIABLE)
+    if text:
+        return text
+    if not has_databases(Path.cwd()):
+        raise typer.BadParameter(
+            f"no warehouse given: use --warehouse PATH, set {WAREHOUSE_VARIABLE}, or change to a folder that "
+            "contains <database>.db folders"
+        )
+    return "."
+
+
+def _open(text: str) -> lakebed.Lake:
+    from lakebed.catalogs.named_warehouses import find_warehouse, warehouse_names  # noqa: PLC0415 - Arrow comes with it
+    from lakebed.storage import is_remote_path  # noqa: PLC0415 - as above
+
+    named = find_warehouse(text)
+    path = text if named is None else named.path
+    options = {**({} if named is None else named.options), **given_settings()}
+    if is_remote_path(path):
+        lake = lakebed.connect(path, options=options)
+        if not lake.databases():
+            raise NotFoundError(
+                f"there is no warehouse at {lake.warehouse}: it has no databases. Create one first, in Python: "
+                f"lakebed.connect({lake.warehouse!r}).create_database(...)"
             )
-        path = "."
-    local = Path(path.removeprefix("file://"))
-    if "://" not in path and not local.exists():
-        raise NotFoundError(f"there is no warehouse at {path}; give the folder that contains the <database>.db folders")
-    if local.resolve().name.endswith(".db") and not _has_databases(local):
+        return lake
+    local = Path(path.removeprefix("file://")).expanduser()
+    if not local.exists():
+        known = f"; lakebed.toml has {', '.join(names)}" if (names := warehouse_names()) else ""
+        raise NotFoundError(
+            f"there is no warehouse at {path}; give the folder that contains the <database>.db folders{known}"
+        )
+    if local.resolve().name.endswith(".db") and not has_databases(local):
         raise NotFoundError(f"{path} is a database, not a warehouse; give the folder above it")
-    return lakebed.connect(path)
+    return lakebed.connect(local, options=options)
 
 
-def _has_databases(folder: Path) -> bool:
+@contextlib.contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Print warnings as one line on stderr each."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(one.message) for one in caught if one.category is UserWarning):
+                typer.echo(f"warning: {text}", err=True)
+
+
+def has_databases(folder: Path) -> bool:
+    """Returns whether a folder contains databases."""
     return folder.is_dir() and any(inner.suffix == ".db" and inner.is_dir() for inner in folder.iterdir())
 
 

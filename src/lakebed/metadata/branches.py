@@ -6,9 +6,9 @@ that it is created from and shares the files of that snapshot.
 
 Branches are created, renamed and dropped by renaming one folder, so no reader sees an incomplete branch. A call that
 dies may leave a hidden folder ``branch/.branch-<name>.<uuid>.tmp``. Readers ignore it, and the removal of orphan files
-deletes it. Object stores cannot rename: there the call that creates a file ``.lakebed/created`` exclusively may write
-the branch, its schemas last, and :mod:`lakebed.metadata.move_folder` renames and drops branches. If it dies, the branch
-has no schema, and can only be dropped.
+deletes it. Object stores cannot rename: there a branch exists as soon as it has a schema. The call that creates a file
+``.lakebed/created`` exclusively decides what the branch is. That file holds the content of the branch, so that a
+repeated call finishes one that died. :mod:`lakebed.metadata.move_folder` renames and drops branches.
 
 A branch keeps the snapshot that it starts at readable: after the branch is visible, ``create_branch`` checks that the
 snapshot still exists at its origin. If it does not, its files may be deleted at this moment, so the branch is deleted
@@ -20,20 +20,28 @@ Dropping a branch leaves its data files and manifests for the removal of orphan 
 from __future__ import annotations
 
 import contextlib
+import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, OptionError, StorageError, unknown_name
-from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, SIDECAR_FOLDER, TablePaths, check_name
+from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, TablePaths, check_name
 from lakebed.format.snapshot import Snapshot, snapshot_to_json
-from lakebed.metadata.move_folder import delete_folder, move_folder
+from lakebed.metadata.move_folder import (
+    CLAIM,
+    delete_folder,
+    delete_remains,
+    is_being_deleted,
+    move_folder,
+    moving_from,
+)
+from lakebed.metadata.snapshots import Snapshots
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import get_tag
 from lakebed.options import TableOptions
 
-_CLAIM: Final = f"{SIDECAR_FOLDER}/created"
 _NAMING_OPTIONS: Final = (
     TableOptions.scan_fallback_branch,
     TableOptions.scan_primary_branch,
@@ -57,7 +65,7 @@ def create_branch(
     check_branch_name(name)
     if tag is not None and snapshot is not None:
         raise OptionError(f"branch {name!r} can start at a tag or at a snapshot, not at both; give one of them")
-    if name in store.branch_names():
+    if store.has_branch(name):
         if ignore_if_exists:
             return store.on_branch(name)
         raise _already_there(store, name)
@@ -116,20 +124,51 @@ def _content(store: TableStore, branch: TablePaths, start: _Start) -> Iterator[t
 
 
 def _create_in_place(store: TableStore, branch: TablePaths, start: _Start, *, ignore_if_exists: bool) -> TableStore:
-    """Creates a branch where the storage cannot rename: of several calls, one creates its claim."""
-    if not store.storage.create_exclusive(f"{branch.branch_root}/{_CLAIM}", b""):
+    """Creates a branch where the storage cannot rename: of several calls, the claim of one says what is created."""
+    claim = f"{branch.branch_root}/{CLAIM}"
+    files = {path.removeprefix(branch.branch_root): data.decode() for path, data in _content(store, branch, start)}
+    if moving_from(store.storage, branch.branch_root) is not None or is_being_deleted(
+        store.storage, branch.branch_root
+    ):
+        raise _unfinished(store, branch.branch)
+    is_ours = store.storage.create_exclusive(claim, json.dumps(files).encode())
+    if moving_from(store.storage, branch.branch_root) is not None:  # looked up after the claim, as move_folder does
+        if is_ours:
+            store.storage.delete(claim)
+        raise _already_there(store, branch.branch)
+    if not is_ours:
+        _finish_creation(store, branch)
         if ignore_if_exists:
             return store.on_branch(branch.branch)
         raise _already_there(store, branch.branch)
     try:
-        for path, data in _content(store, branch, start):
-            store.storage.write(path, data)
+        _write_claimed(store, branch, files)
     except BaseException:
         with contextlib.suppress(LakebedError):
             _remove(store, branch.branch)
         raise
     _keep_if_held(store, branch.branch, start)
     return store.on_branch(branch.branch)
+
+
+def _finish_creation(store: TableStore, branch: TablePaths) -> None:
+    """Writes the branch that another call decided to create, if that call died."""
+    try:
+        files = json.loads(store.storage.read(f"{branch.branch_root}/{CLAIM}"))
+    except NotFoundError:
+        return  # the other call failed and removed it
+    if store.has_branch(branch.branch):
+        return
+    _write_claimed(store, branch, files)
+    found = Snapshots(store.storage, branch).latest()
+    tags = [name.rpartition("/tag-")[2] for name in files if "/tag/tag-" in name]
+    _keep_if_held(store, branch.branch, _Start(found, tags[0] if tags else None))
+
+
+def _write_claimed(store: TableStore, branch: TablePaths, files: Mapping[str, str]) -> None:
+    """Writes the files of a branch; its schemas come last. Two calls may do it at the same time."""
+    for name, text in files.items():
+        store.storage.create_exclusive(branch.branch_root + name, text.encode())
 
 
 def _snapshot_bytes(store: TableStore, snapshot: Snapshot) -> bytes:
@@ -167,10 +206,16 @@ def _is_held(store: TableStore, start: _Start) -> bool:
 def rename_branch(store: TableStore, old: str, new: str, *, force: bool = False) -> None:
     """Renames a branch. A branch that the options of the table name needs ``force``."""
     check_branch_name(new)
+    is_unfinished = not store.storage.can_rename and moving_from(store.storage, _folder(store, new)) == _folder(
+        store, old
+    )
+    if is_unfinished:  # an earlier call was interrupted
+        move_folder(store.storage, _folder(store, old), _folder(store, new))
+        return
     _check_there(store, old)
     if not force:
         _check_unnamed(store, old, "renamed")
-    if old == new or new in store.branch_names():
+    if old == new or store.has_branch(new):
         raise _already_there(store, new)
     if not store.storage.can_rename:
         move_folder(store.storage, _folder(store, old), _folder(store, new))
@@ -180,8 +225,10 @@ def rename_branch(store: TableStore, old: str, new: str, *, force: bool = False)
 
 def drop_branch(store: TableStore, name: str, *, force: bool = False, ignore_if_missing: bool = False) -> None:
     """Drops a branch. A branch that the options of the table name needs ``force``."""
-    if ignore_if_missing and name != MAIN_BRANCH and name not in store.branch_names():
-        return
+    if name != MAIN_BRANCH and not store.has_branch(name):
+        is_left = not store.storage.can_rename and delete_remains(store.storage, _folder(store, name))
+        if is_left or ignore_if_missing:
+            return
     _check_there(store, name)
     if not force:
         _check_unnamed(store, name, "dropped")
@@ -200,7 +247,7 @@ def _remove(store: TableStore, name: str) -> None:
 def _check_there(store: TableStore, name: str) -> None:
     if name == MAIN_BRANCH:
         raise OptionError(f"branch {MAIN_BRANCH!r} is table {store.name} itself; it cannot be renamed or dropped")
-    if name not in store.branch_names():
+    if not store.has_branch(name):
         raise NotFoundError(unknown_name("branch", name, store.branch_names(), where=f"table {store.name}"))
 
 
@@ -233,6 +280,12 @@ def check_branch_name(name: str) -> None:
 def _already_there(store: TableStore, name: str) -> AlreadyExistsError:
     return AlreadyExistsError(
         f"branch {name!r} of table {store.name} already exists; drop it first or use another name"
+    )
+
+
+def _unfinished(store: TableStore, name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f"branch {name!r} of table {store.name} is being renamed or dropped; if that was interrupted, call it again"
     )
 
 

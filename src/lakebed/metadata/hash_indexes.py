@@ -9,7 +9,6 @@ are dropped some minutes after their last use. A file is checked when it is read
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeAlias
@@ -27,6 +26,7 @@ from lakebed.metadata.data_file_paths import index_file_path
 from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.metadata.retry_while_expiring import retry_while_expiring
 from lakebed.metadata.store import TableStore
+from lakebed.storage import run_together
 
 Hashes: TypeAlias = npt.NDArray[np.int32]
 
@@ -91,9 +91,8 @@ def read_partition(store: TableStore, index: PartitionIndex) -> dict[int, Hashes
     entries = list(index.entries.values())
     if len(entries) <= 1:
         return {entry.bucket: read_hashes(store, entry) for entry in entries}
-    with ThreadPoolExecutor(min(_READERS, len(entries))) as pool:
-        every = pool.map(lambda entry: read_hashes(store, entry), entries)
-        return {entry.bucket: hashes for entry, hashes in zip(entries, every, strict=True)}
+    every = run_together([partial(read_hashes, store, entry) for entry in entries], _READERS)
+    return {entry.bucket: hashes for entry, hashes in zip(entries, every, strict=True)}
 
 
 def load_latest(store: TableStore, partition: bytes) -> tuple[PartitionIndex, dict[int, Hashes]]:
@@ -179,8 +178,7 @@ def buckets_with(store: TableStore, index: PartitionIndex, hashes: Hashes) -> Se
         if not len(left):
             break
         some = entries[start : start + _READERS]
-        with ThreadPoolExecutor(len(some)) as pool:
-            hits = list(pool.map(partial(_holds, store, left), some))
+        hits = run_together([partial(_holds, store, left, entry) for entry in some])
         found += [entry.bucket for entry, hit in zip(some, hits, strict=True) if hit.any()]
         left = left[~np.any(hits, axis=0)]
     return found

@@ -9,7 +9,7 @@ little, and shows damage at once.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -61,11 +61,35 @@ class Manifests:
 
     def read_list(self, name: str) -> list[ManifestMeta]:
         """Returns the manifests that a manifest list names, in order."""
-        return decode_manifest_list(self.list_bytes(name), where=self.paths.manifest(name))
+        return list(self._list(name)[0])
 
     def list_bytes(self, name: str) -> bytes:
         """Returns a manifest list as it is on disk."""
+        return self._cached(f"{self.paths.manifest(name)}#", lambda: (data := self._list_file(name), len(data)))
+
+    def read_lists_ahead(self, names: Iterable[str], *, encoded: bool = False) -> None:
+        """Reads lists into the cache at the same time, if that pays off. Whoever needs one that is missing, raises."""
+        if not self.storage.is_remote:
+            return
+
+        def read(name: str) -> None:
+            with suppress(LakebedError):
+                self.list_bytes(name) if encoded else self._list(name)
+
+        run_together([partial(read, name) for name in dict.fromkeys(names)])
+
+    def _list_file(self, name: str) -> bytes:
         return self._read(self.paths.manifest(name), "manifest list")
+
+    def _list(self, name: str) -> tuple[list[ManifestMeta], int]:
+        """Returns a decoded list and the size of its file."""
+        path = self.paths.manifest(name)
+
+        def read() -> tuple[tuple[list[ManifestMeta], int], int]:
+            data = self._list_file(name)
+            return (decode_manifest_list(data, where=path), len(data)), len(data)
+
+        return self._cached(path, read)
 
     def base_and_delta(self, snapshot: Snapshot) -> list[ManifestMeta]:
         """Returns every manifest of a snapshot, in the order in which their entries apply."""
@@ -93,14 +117,9 @@ class Manifests:
 
     def _read_whole_list(self, name: str, size: int | None) -> list[ManifestMeta]:
         """Returns a list after a check of its size: a truncated list may be valid and name too few manifests."""
-        path = self.paths.manifest(name)
-
-        def read() -> tuple[tuple[list[ManifestMeta], int], int]:
-            data = self.list_bytes(name)
-            return (decode_manifest_list(data, where=path), len(data)), len(data)
-
-        metas, found = self._cached(path, read)
+        metas, found = self._list(name)
         if size is not None and found != size:
+            path = self.paths.manifest(name)
             raise CorruptError(f"{path} has {found} bytes, but its snapshot says {size}; {ROLL_BACK}")
         return list(metas)
 

@@ -6,23 +6,29 @@ A table or branch exists as long as it has a schema. So the schemas are deleted 
   commit that is on its way withdraws its snapshot. Then it deletes all other files, snapshots last, then the mark. If
   the process dies, the mark remains: no new table is created there, and the next drop continues.
 * :func:`move_folder` copies all files but the schemas within the storage, and stores the schemas in a mark in the
-  target. It deletes the schemas of the source, copies what commits added meanwhile, and writes the schemas of the
-  target. If the process dies, calling it again continues. A commit that is on its way at this moment fails, although
-  the target may contain it.
+  target. It deletes the schemas of the source, copies and deletes what changed meanwhile until nothing changes any
+  more, and writes the schemas of the target. If the process dies, calling it again continues. A commit that is on its
+  way at this moment finds a mark in the source and raises an error, although the target may contain it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import uuid
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
 from lakebed.errors import AlreadyExistsError, CorruptError, NotFoundError
-from lakebed.format.paths import SIDECAR_FOLDER
+from lakebed.format.paths import SCHEMA_PREFIX, SIDECAR_FOLDER, id_of
 from lakebed.storage import FileInfo, Storage, run_all
 
 _DELETING: Final = f"{SIDECAR_FOLDER}/deleting"
 _MOVING: Final = f"{SIDECAR_FOLDER}/moving"
+CLAIM: Final = f"{SIDECAR_FOLDER}/created"
+"""The file of a branch that says who creates it, and with which content."""
+_LEAVING: Final = f"{SIDECAR_FOLDER}/leaving"
 _LAST: Final = ("snapshot/", "tag/", "branch/")
 
 
@@ -31,26 +37,39 @@ def is_being_deleted(storage: Storage, root: str) -> bool:
     return storage.exists(f"{root}/{_DELETING}")
 
 
-def is_being_moved(storage: Storage, source: str, target: str) -> bool:
-    """Returns whether a move of these two folders began and did not end."""
+def moving_from(storage: Storage, target: str) -> str | None:
+    """Returns the folder that is being moved to this one, if a move began and did not end."""
     found = _read_mark(storage, target)
-    return found is not None and found[0] == source
+    return None if found is None else found[0]
+
+
+def is_leaving(storage: Storage, root: str) -> bool:
+    """Returns whether a folder is being moved to another name, so that a commit to it may go there."""
+    return storage.exists(f"{root}/{_LEAVING}")
 
 
 def delete_folder(storage: Storage, root: str) -> None:
-    """Deletes the folder of a table or branch, so that it disappears at once and for good."""
-    storage.replace(f"{root}/{_DELETING}", b"")
-    storage.delete_many(list(_files(storage, f"{root}/schema")))
-    _delete_rest(storage, root)
+    """Deletes the folder of a table or branch, so that it disappears at once and for good.
 
-
-def _delete_rest(storage: Storage, root: str) -> None:
-    names = [path for path in _files(storage, root) if not path.startswith(f"{root}/schema/")]
-    names = [path for path in names if path != f"{root}/{_DELETING}"]
-    last = tuple(f"{root}/{part}" for part in _LAST)
-    storage.delete_many([path for path in names if not path.startswith(last)])
-    storage.delete_many([path for path in names if path.startswith(last)])
-    storage.delete(f"{root}/{_DELETING}")
+    Of several calls at the same time, one that is late stops when another one has finished: a new table may be there.
+    """
+    mark = f"{root}/{_DELETING}"
+    storage.create_exclusive(mark, str(uuid.uuid4()).encode())
+    token = _read(storage, mark)
+    names = _files(storage, root)
+    schemas = sorted(path for path in names if _is_schema(root, path))
+    others = names.keys() - {mark, *schemas}
+    last = {path for path in others if path.startswith(tuple(f"{root}/{part}" for part in _LAST))}
+    rest = others - last
+    for group in (schemas, rest, last):
+        if token is None or _read(storage, mark) != token:
+            return
+        storage.delete_many(sorted(group))
+    left = [path for path in _files(storage, root) if path != mark]  # of commits that were on their way
+    if _read(storage, mark) == token:
+        storage.delete_many(left)
+        storage.delete_folder_markers(root)
+        storage.delete(mark)
 
 
 def move_folder(storage: Storage, source: str, target: str) -> None:
@@ -66,54 +85,104 @@ def move_folder(storage: Storage, source: str, target: str) -> None:
     elif mark[0] != source:
         raise AlreadyExistsError(f"cannot rename {source} to {target}: {mark[0]} is being renamed to it")
     _, schemas = mark
-    copied = _copy(storage, source, target, {})
-    storage.delete_many([f"{source}/schema/{name}" for name in schemas])
-    _copy(storage, source, target, copied)
-    for name in sorted(schemas, key=lambda name: (len(name), name), reverse=True):  # the newest first: readers use it
-        storage.create_exclusive(f"{target}/schema/{name}", schemas[name].encode())
+    copied = _mirror(storage, source, target, {})
+    storage.replace(f"{source}/{_LEAVING}", target.encode())
+    storage.delete_many([f"{source}/{name}" for name in schemas])
+    while (now := _mirror(storage, source, target, copied)) != copied:
+        copied = now
+    for name in sorted(schemas, key=_order_of_schema):
+        storage.create_exclusive(f"{target}/{name}", schemas[name].encode())
     storage.delete(f"{target}/{_MOVING}")
     delete_folder(storage, source)
 
 
+def _order_of_schema(name: str) -> tuple[bool, int]:
+    """Branches come before the table itself, and the newest schema first, because readers use it."""
+    return name.startswith("schema/"), -(id_of(name.rpartition("/")[2], SCHEMA_PREFIX) or 0)
+
+
+def delete_remains(storage: Storage, root: str) -> bool:
+    """Deletes what an interrupted call left in a folder without a schema; returns ``False`` if there is nothing.
+
+    Raises:
+        AlreadyExistsError: It is the target of a move that only has to be called again, and the source is gone.
+    """
+    names = [info.name for info in storage.list(root)]
+    marks = [info.name for info in storage.list(f"{root}/{SIDECAR_FOLDER}", hidden=True)]
+    if "schema" in names or not ({"snapshot", "tag", "branch"} & {*names} or marks):
+        return False
+    source = moving_from(storage, root)
+    if source is not None and not storage.list(f"{source}/schema"):
+        raise AlreadyExistsError(f"{source} is being renamed to {root}; if that was interrupted, rename it again")
+    delete_folder(storage, root)
+    return True
+
+
 def _begin(storage: Storage, source: str, target: str) -> tuple[str, dict[str, str]]:
-    if storage.list(f"{target}/schema"):
-        raise AlreadyExistsError(f"cannot rename {source}: {target} already exists")
-    paths = list(_files(storage, f"{source}/schema"))
-    if not paths:
+    paths = [path for path in _files(storage, source) if _is_schema(source, path)]
+    if not any(path.startswith(f"{source}/schema/") for path in paths):
         raise NotFoundError(f"cannot rename {source}: it does not exist")
     texts = run_all(storage, [partial(storage.read, path) for path in paths])
-    schemas = {path.rpartition("/")[2]: text.decode() for path, text in zip(paths, texts, strict=True)}
+    schemas = {path.removeprefix(f"{source}/"): text.decode() for path, text in zip(paths, texts, strict=True)}
     text = json.dumps({"source": source, "schemas": schemas})
     if not storage.create_exclusive(f"{target}/{_MOVING}", text.encode()):
         raise AlreadyExistsError(f"cannot rename {source}: another table is being renamed to {target}")
+    # Looked up after the mark was written: who creates a table or branch looks for the mark after that.
+    if storage.list(f"{target}/schema") or storage.exists(f"{target}/{CLAIM}"):
+        storage.delete(f"{target}/{_MOVING}")
+        raise AlreadyExistsError(f"cannot rename {source}: {target} already exists")
     return source, schemas
 
 
 def _read_mark(storage: Storage, target: str) -> tuple[str, dict[str, str]] | None:
     path = f"{target}/{_MOVING}"
-    try:
-        found = json.loads(storage.read(path))
-        return str(found["source"]), dict(found["schemas"])
-    except NotFoundError:
+    text = _read(storage, path)
+    if text is None:
         return None
+    try:
+        found = json.loads(text)
+        return str(found["source"]), dict(found["schemas"])
     except (ValueError, KeyError, TypeError):
         raise CorruptError(f"{path} is damaged; delete it if no table is being renamed") from None
 
 
-def _copy(storage: Storage, source: str, target: str, copied: dict[str, FileInfo]) -> dict[str, FileInfo]:
-    """Copies the files that are new or changed since they were copied, without schemas; returns all files."""
-    found = _files(storage, source)
-    own = (f"{source}/schema/", f"{source}/{_MOVING}", f"{source}/{_DELETING}")
-    wanted = {path: info for path, info in found.items() if not path.startswith(own)}
-    run_all(
-        storage,
-        [
-            partial(storage.copy, path, target + path.removeprefix(source))
-            for path, info in wanted.items()
-            if copied.get(path) != info
-        ],
-    )
+def _mirror(storage: Storage, source: str, target: str, copied: Mapping[str, FileInfo]) -> dict[str, FileInfo]:
+    """Copies files that are new or changed since they were copied, and deletes those that are gone.
+
+    Snapshots are copied after the files that they refer to.
+
+    Returns:
+        All files of the source, without schemas and marks.
+    """
+    marks = {f"{source}/{mark}" for mark in (_MOVING, _DELETING, _LEAVING)}
+    found = _files(storage, source).items()
+    wanted = {path: info for path, info in found if path not in marks and not _is_schema(source, path)}
+    last = tuple(f"{source}/{part}" for part in _LAST)
+    changed = [path for path, info in wanted.items() if copied.get(path) != info]
+    for is_last in (False, True):
+        group = [path for path in changed if path.startswith(last) == is_last]
+        run_all(storage, [partial(_copy, storage, path, target + path.removeprefix(source)) for path in group])
+    gone = [target + path.removeprefix(source) for path in copied if path not in wanted]
+    storage.delete_many(gone)
     return wanted
+
+
+def _is_schema(root: str, path: str) -> bool:
+    """Returns whether a file is a schema of the table or of one of its branches."""
+    folder = path.removeprefix(f"{root}/").rpartition("/")[0]
+    return folder == "schema" or (folder.startswith("branch/") and folder.endswith("/schema"))
+
+
+def _copy(storage: Storage, source: str, target: str) -> None:
+    with contextlib.suppress(NotFoundError):  # it was deleted meanwhile; the next look at the source shows it
+        storage.copy(source, target)
+
+
+def _read(storage: Storage, path: str) -> bytes | None:
+    try:
+        return storage.read(path)
+    except NotFoundError:
+        return None
 
 
 def _files(storage: Storage, root: str) -> dict[str, FileInfo]:

@@ -6,6 +6,7 @@ while an object of this class is in use, the object raises an error, so that two
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -65,9 +66,14 @@ class Schemas:
             self._known[schema_id] = known
         return known.schema
 
-    def get_many(self, schema_ids: Iterable[int]) -> None:
-        """Reads schemas that are not known yet, at the same time, so that :meth:`get` has them."""
-        run_all(self._storage, [partial(self.get, one) for one in set(schema_ids) if one not in self._known])
+    def read_ahead(self, schema_ids: Iterable[int]) -> None:
+        """Reads schemas that are not known yet, at the same time. Whoever needs one that is missing, raises."""
+
+        def read(schema_id: int) -> None:
+            with contextlib.suppress(LakebedError):
+                self.get(schema_id)
+
+        run_all(self._storage, [partial(read, one) for one in schema_ids if one not in self._known])
 
     def _read(self, schema_id: int) -> tuple[bytes, str | None]:
         path = self._paths.schema(schema_id)

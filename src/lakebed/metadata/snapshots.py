@@ -3,8 +3,8 @@
 Hint files may be missing, outdated or damaged. That only costs more lookups, the result is the same. Ids may have gaps,
 and commit times may repeat or decrease.
 
-On a remote storage the latest snapshot is one round trip if it is the one that this object saw last: the hint, that
-snapshot and the next id are asked for at the same time. Nothing is trusted because it was seen before.
+On a remote storage the latest snapshot is one round trip if it is the one that this object saw last, or the next one:
+the hint, these two and the id after them are asked for at the same time. Nothing is trusted because it was seen before.
 """
 
 from __future__ import annotations
@@ -111,8 +111,16 @@ class Snapshots:
         if seen is None:
             hint = self.latest_hint()
             return None if hint is None else self._last(hint)
-        hint, last = run_both(self._storage, self.latest_hint, partial(self._last, seen))
-        return last if hint == seen else None if hint is None else self._last(hint)
+        (text, next_text), (hint, has_more) = run_both(
+            self._storage,
+            lambda: run_together([partial(self._text, seen), partial(self._text, seen + 1)]),
+            lambda: run_both(self._storage, self.latest_hint, partial(self._is_there, seen + 2)),
+        )
+        if hint == seen:
+            return None if text is None or next_text is not None else (seen, text)
+        if hint == seen + 1:
+            return None if next_text is None or has_more else (seen + 1, next_text)
+        return None if hint is None else self._last(hint)
 
     def _last(self, snapshot_id: int) -> tuple[int, bytes] | None:
         """Returns the id and the text of a snapshot if it exists and the next one does not."""
@@ -264,7 +272,7 @@ class Snapshots:
 
     def tags(self) -> dict[str, Snapshot]:
         """Returns every tag and its snapshot, by name."""
-        names = self._tag_names()
+        names = self.tag_names()
         found = run_all(self._storage, [partial(self.find_tag, name) for name in names])
         return {name: snapshot for name, snapshot in zip(names, found, strict=True) if snapshot is not None}
 
@@ -281,11 +289,12 @@ class Snapshots:
         """Returns the snapshot of a tag."""
         found = self.find_tag(name)
         if found is None:
-            shown = ", ".join(self._tag_names()) or "none"
+            shown = ", ".join(self.tag_names()) or "none"
             raise NotFoundError(f"{self._place()} has no tag {name!r}; its tags: {shown}")
         return found
 
-    def _tag_names(self) -> list[str]:
+    def tag_names(self) -> list[str]:
+        """Returns the names of the tags, sorted."""
         names = (info.name for info in self._storage.list(self._paths.tags))
         return sorted(name.removeprefix(TAG_PREFIX) for name in names if name.startswith(TAG_PREFIX))
 

@@ -21,7 +21,7 @@ from lakebed.metadata.one_look import looked_up, note_answer
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.snapshots import Snapshots
 from lakebed.options import TableOptions
-from lakebed.storage import Storage, Sync, run_both
+from lakebed.storage import Storage, Sync, run_all, run_both
 
 
 @dataclass(frozen=True)
@@ -120,15 +120,27 @@ class TableStore:
 
     def branch_names(self) -> list[str]:
         """Returns the branches besides main, by name."""
-        return sorted(
+        names = sorted(
             info.name.removeprefix(BRANCH_PREFIX)
             for info in self.storage.list(self.paths.branches)
             if info.is_dir and info.name.startswith(BRANCH_PREFIX)
         )
+        if self.storage.can_rename:
+            return names
+        found = run_all(self.storage, [partial(self._has_schema, name) for name in names])
+        return [name for name, is_there in zip(names, found, strict=True) if is_there]
+
+    def has_branch(self, branch: str) -> bool:
+        """Returns whether there is a branch besides main of this name."""
+        return branch in self.branch_names() if self.storage.can_rename else self._has_schema(branch)
+
+    def _has_schema(self, branch: str) -> bool:
+        """Returns whether a branch has a schema. Without rename, one that is being created or dropped has none."""
+        return bool(Schemas(self.storage, self.paths.on_branch(branch)).ids())
 
     def on_branch(self, branch: str) -> TableStore:
         """Returns the same table on another branch."""
-        if branch != MAIN_BRANCH and branch not in self.branch_names():
+        if branch != MAIN_BRANCH and not self.has_branch(branch):
             known = ", ".join([MAIN_BRANCH, *self.branch_names()])
             raise NotFoundError(f"table {self.name} has no branch {branch!r}; its branches: {known}")
         return replace(self, paths=self.paths.on_branch(branch))

@@ -19,6 +19,7 @@ import contextlib
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from lakebed.errors import (
     AlreadyExistsError,
@@ -32,11 +33,13 @@ from lakebed.format.paths import TAG_PREFIX, check_name
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag, tag_from_json, tag_to_json
 from lakebed.format.time_text import local_datetime, parse_length, parse_time
+from lakebed.metadata.one_look import one_look
 from lakebed.metadata.references.deletable import check_own_folders
 from lakebed.metadata.references.holders import only_needed_by
 from lakebed.metadata.references.removal import DoomedFile, Removal, delete_files
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
+from lakebed.storage import run_all, run_both
 
 __all__ = [
     "Tag",
@@ -56,7 +59,11 @@ __all__ = [
 
 def list_tags(store: TableStore) -> list[Tag]:
     """Returns every tag of the branch, by name."""
-    found = (find_tag(store, name) for name in sorted(_modified_millis(store)))
+    return _read_tags(store, sorted(_modified_millis(store)))
+
+
+def _read_tags(store: TableStore, names: Sequence[str]) -> list[Tag]:
+    found = run_all(store.storage, [partial(find_tag, store, name) for name in names])
     return [tag for tag in found if tag is not None]
 
 
@@ -80,10 +87,21 @@ def _read(store: TableStore, name: str) -> bytes | None:
 
 def _existing(store: TableStore, name: str) -> bytes:
     """Returns the text of an existing tag without parsing it, so that a damaged tag can be replaced or deleted."""
-    text = _read(store, name) if name in _modified_millis(store) else None
-    if text is None:
+    listed, text = run_both(store.storage, partial(_modified_millis, store), partial(_read_if_named, store, name))
+    if text is None and name in listed:  # another engine gave it a name that Lakebed does not give
+        text = _read(store, name)
+    if text is None or name not in listed:
         raise _no_tag(store, name)
     return text
+
+
+def _read_if_named(store: TableStore, name: str) -> bytes | None:
+    """Returns the text of a tag; ``None`` also for what cannot be the name of one."""
+    try:
+        check_name(name, "tag")
+    except OptionError:
+        return None
+    return _read(store, name)
 
 
 def _no_tag(store: TableStore, name: str) -> NotFoundError:
@@ -101,6 +119,7 @@ def _modified_millis(store: TableStore) -> dict[str, int]:
 # ------------------------------------------------------------------------------------------------- making
 
 
+@one_look()
 def create_tag(
     store: TableStore,
     name: str,
@@ -116,7 +135,7 @@ def create_tag(
     ``tag.default-time-retained``; without both the tag does not expire.
     """
     check_name(name, "tag")
-    existing = find_tag(store, name)
+    existing, _ = run_both(store.storage, partial(find_tag, store, name), store.look)
     if existing is None:
         source = _source(store, snapshot)
         length = _length(time_retained) or _default_length(store)
@@ -192,7 +211,7 @@ class _Source:
 
 def _source(store: TableStore, snapshot_id: int | None) -> _Source:
     if snapshot_id is None:
-        latest = store.snapshots.latest()
+        latest = store.latest_snapshot()
         if latest is None:
             raise NotFoundError(f"table {store.name} has no snapshot to tag; write to it first")
         return _Source(latest)
@@ -299,12 +318,13 @@ def expire_tags(
     timed = TableOptions(store.schema().options).tag_time_expire_enabled
     written = _modified_millis(store)
     doomed = []
-    for tag in list_tags(store):
+    for tag in _read_tags(store, sorted(written)):
         made = tag.create_time or local_datetime(written.get(tag.name, 0))
         up = timed and tag.expires_at is not None and tag.expires_at < moment
         if up or (limit is not None and made < limit):
             doomed.append(tag.name)
-    texts = {name: text for name in doomed if (text := _read(store, name)) is not None}
+    read = run_all(store.storage, [partial(_read, store, name) for name in doomed])
+    texts = {name: text for name, text in zip(doomed, read, strict=True) if text is not None}
     _delete(store, texts, dry_run=dry_run)
     return sorted(texts)
 

@@ -25,6 +25,7 @@ from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.plan.interval import Interval, Mode
 from lakebed.metadata.store import TableStore
 from lakebed.operations.read_changes import IncrementalRead
+from lakebed.options.secrets import shown_value
 
 MAX_BYTES: Final = 256 * 1024 * 1024
 
@@ -144,7 +145,9 @@ def schema_differences(old: TableSchema, new: TableSchema) -> Iterator[SchemaDif
             yield SchemaDifference("key", what, ", ".join(were_keys) or None, ", ".join(are_keys) or None)
     for key in sorted({*old.options, *new.options}):
         if old.options.get(key) != new.options.get(key):
-            yield SchemaDifference("option", key, old.options.get(key), new.options.get(key))
+            texts = (schema.options.get(key) for schema in (old, new))
+            shown = (None if text is None else shown_value(key, text) for text in texts)
+            yield SchemaDifference("option", key, *shown)
     if old.comment != new.comment:
         yield SchemaDifference("comment", "table", old.comment, new.comment)
 

@@ -30,8 +30,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, TypeVar
 
 from lakebed.errors import CommitConflictError, LakebedError, NotFoundError, OptionError, UnsupportedError
@@ -43,6 +43,7 @@ from lakebed.format.snapshot import Snapshot, snapshot_from_json
 from lakebed.metadata.changelogs import changelog_ids, remove_changelogs
 from lakebed.metadata.references.deletable import check_own_folders
 from lakebed.metadata.store import TableStore
+from lakebed.storage import run_all, run_together
 
 _NONE: Final = 2**63
 _ATTEMPTS: Final = 20
@@ -161,10 +162,9 @@ def _read_branch(store: TableStore, name: str) -> tuple[TableStore, _BranchFiles
 
 def _read_all(branch: TableStore, names: Iterable[_Key], path: Callable[[_Key], str]) -> dict[_Key, bytes]:
     listed = list(names)
-    if len(listed) < _THREADS:
-        return {name: branch.storage.read(path(name)) for name in listed}
-    with ThreadPoolExecutor(_THREADS) as pool:
-        return dict(zip(listed, pool.map(lambda name: branch.storage.read(path(name)), listed), strict=True))
+    reads = [partial(branch.storage.read, path(name)) for name in listed]
+    found = run_all(branch.storage, reads) if len(listed) < _THREADS else run_together(reads, _THREADS)
+    return dict(zip(listed, found, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -36,7 +36,7 @@ from lakebed.metadata.retry_while_expiring import retry_while_expiring
 from lakebed.metadata.storage_clock import storage_millis
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
-from lakebed.storage import FileInfo
+from lakebed.storage import FileInfo, run_together
 
 _DAY_MILLIS: Final = 86_400_000
 _SAFE_MILLIS: Final = 3_600_000
@@ -121,17 +121,16 @@ def _unreferenced(store: TableStore, files: list[DoomedFile], names: list[str]) 
 
 def _listed(store: TableStore, cutoff: int) -> tuple[list[DoomedFile], list[str]]:
     """Returns the files of known kinds that are older than a time, and their names."""
-    with ThreadPoolExecutor(_THREADS) as pool:
-        folders = [*_own_folders(store), *_bucket_folders(store, pool)]
-        listings = pool.map(lambda folder: store.storage.list(folder.path, hidden=True), folders)
-        files: list[DoomedFile] = []
-        names: list[str] = []
-        for folder, infos in zip(folders, listings, strict=True):
-            for info in infos:
-                kind = None if info.is_dir or info.modified_millis >= cutoff else _kind(info, folder.patterns)
-                if kind is not None:
-                    files.append(DoomedFile(f"{folder.path}/{info.name}", info.size, kind))
-                    names.append(info.name)
+    folders = [*_own_folders(store), *_bucket_folders(store)]
+    listings = run_together([partial(store.storage.list, folder.path, hidden=True) for folder in folders], _THREADS)
+    files: list[DoomedFile] = []
+    names: list[str] = []
+    for folder, infos in zip(folders, listings, strict=True):
+        for info in infos:
+            kind = None if info.is_dir or info.modified_millis >= cutoff else _kind(info, folder.patterns)
+            if kind is not None:
+                files.append(DoomedFile(f"{folder.path}/{info.name}", info.size, kind))
+                names.append(info.name)
     for info in store.storage.list(store.paths.branches, hidden=True):
         if info.is_dir and not info.is_link and info.modified_millis < cutoff and _DRAFT.fullmatch(info.name):
             files.append(DoomedFile(f"{store.paths.branches}/{info.name}", info.size, UNFINISHED_BRANCH))
@@ -164,14 +163,14 @@ def _own_folders(store: TableStore) -> list[_Folder]:
     return [folder for folder in shared if linked_folder(store.storage, paths.root, folder.path, known) is None]
 
 
-def _bucket_folders(store: TableStore, pool: ThreadPoolExecutor) -> list[_Folder]:
+def _bucket_folders(store: TableStore) -> list[_Folder]:
     """Returns the folders of buckets: one level of ``key=value`` for each partition column, then ``bucket-n``."""
     schema = store.schema()
     options = TableOptions(schema.options)
     data_root = store.paths.data_root(options.data_file_directory)
     level = [] if linked_folder(store.storage, store.paths.root, data_root) else [data_root]
     for _ in schema.partition_keys:
-        level = _below(store, pool, level, re.compile(r"[^.=][^=]*=.*"))
+        level = _below(store, level, re.compile(r"[^.=][^=]*=.*"))
     data = re.escape(options.data_file_prefix)
     changelog = re.escape(options.changelog_file_prefix)
     # Names start with a prefix of the table, or with a default one if they were written before an ALTER.
@@ -179,11 +178,11 @@ def _bucket_folders(store: TableStore, pool: ThreadPoolExecutor) -> list[_Folder
         ("changelog", re.compile(rf"(?:{changelog}|changelog-).+")),
         ("data", re.compile(rf"(?:{data}|data-).+")),
     )
-    return [_Folder(path, patterns) for path in _below(store, pool, level, _BUCKET)]
+    return [_Folder(path, patterns) for path in _below(store, level, _BUCKET)]
 
 
-def _below(store: TableStore, pool: ThreadPoolExecutor, folders: list[str], name: re.Pattern[str]) -> list[str]:
-    listings = pool.map(store.storage.list, folders)
+def _below(store: TableStore, folders: list[str], name: re.Pattern[str]) -> list[str]:
+    listings = run_together([partial(store.storage.list, folder) for folder in folders], _THREADS)
     return [
         f"{folder}/{info.name}"
         for folder, infos in zip(folders, listings, strict=True)

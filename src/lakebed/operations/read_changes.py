@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -42,6 +42,7 @@ from lakebed.rows.difference import not_in
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.keyed.keyed_merge import SYSTEM_SCHEMA, Source
 from lakebed.rows.keyed.keyed_read import KeyedReader, ReadJob
+from lakebed.storage import run_together
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 
@@ -139,8 +140,7 @@ class IncrementalRead:
             return replace(found, entries=found.entries.filter(pc.equal(found.entries["kind"], ADD)))
 
         wanted = [snapshot for snapshot in self._snapshots if _has_changes(snapshot, is_delta=is_delta)]
-        with ThreadPoolExecutor(8) as pool:
-            return list(pool.map(planned, wanted))
+        return run_together([partial(planned, snapshot) for snapshot in wanted], 8)
 
     # ----------------------------------------------------------------------------------------------------------- diff
 

@@ -16,12 +16,13 @@ lakebed.errors.OptionError: unknown option 'bukcet' in table db.t; did you mean 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from lakebed.errors import OptionError, UnsupportedError, unknown_name
 from lakebed.options.definitions import Option, Support
 from lakebed.options.lookup import find, known_names
 from lakebed.options.parsing import Value, default_value, parse_option
+from lakebed.options.secrets import SecretText, hidden, is_secret, is_storage_setting
 
 
 def _refusal(option: Option, name: str, value: Value, text: str, where: str) -> str | None:
@@ -55,10 +56,26 @@ def check_new(options: Mapping[str, str], *, where: str) -> None:
     for name, text in options.items():
         option = find(name)
         if option is None:
+            _refuse_storage_setting(name, where)
             raise OptionError(unknown_name("option", name, known_names(), where=where))
         refusal = _refusal(option, name, parse_option(option, name, text, where), text, where)
         if refusal is not None:
             raise OptionError(refusal)
+
+
+def check_table_default(name: str) -> None:
+    """Checks the name of an option that all new tables of a warehouse get."""
+    if find(name) is None:
+        _refuse_storage_setting(name, "table-default")
+
+
+def _refuse_storage_setting(name: str, where: str) -> None:
+    """Raises for a setting of the storage: a table would store it, secrets too, where every reader can see it."""
+    if is_storage_setting(name) or is_secret(name):
+        raise OptionError(
+            f"option {name!r} in {where} is a setting of the storage, which belongs to the warehouse and is never stored "
+            "in a table; give it to lakebed.connect(..., options=...) or to the warehouse in lakebed.toml"
+        )
 
 
 def check_existing(options: Mapping[str, str], *, where: str, writing: bool = True) -> list[str]:
@@ -92,7 +109,12 @@ def normalise(options: Mapping[str, object]) -> dict[str, str]:
     >>> normalise({"bucket": 2, "deletion-vectors.enabled": True, "bucket-key": ["a", "b"]})
     {'bucket': '2', 'deletion-vectors.enabled': 'true', 'bucket-key': 'a,b'}
     """
-    return {name: _as_text(name, value) for name, value in options.items()}
+    return {name: SecretText(text) if is_secret(name) else text for name, text in _texts(options)}
+
+
+def _texts(options: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    for name, value in options.items():
+        yield name, _as_text(name, value)
 
 
 def _as_text(name: object, value: object) -> str:
@@ -105,6 +127,6 @@ def _as_text(name: object, value: object) -> str:
     if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
         return ",".join(value)
     raise OptionError(
-        f"option {name!r} is {value!r} of type {type(value).__name__}; "
+        f"option {name!r} is {hidden(name, repr(value))} of type {type(value).__name__}; "
         "give a string, number, boolean or list of strings"
     )

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from lakebed.catalogs.named_warehouses import NamedWarehouse
 from lakebed.errors import NotFoundError, OptionError
+from lakebed.storage import is_remote_path
 
 LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "::1")
 DEFAULT_PORT: Final = 8451
@@ -44,10 +46,11 @@ class Limits:
 class Settings:
     """The settings of a service.
 
-    Requests must use one of ``allowed_hosts`` in their ``Host`` header; if empty, any name is allowed.
+    ``warehouses`` are folders, URLs or :class:`~lakebed.catalogs.named_warehouses.NamedWarehouse` with their options,
+    by name. Requests must use one of ``allowed_hosts`` in their ``Host`` header; if empty, any name is allowed.
     """
 
-    warehouses: Mapping[str, str]
+    warehouses: Mapping[str, str | NamedWarehouse]
     allow_actions: bool = False
     read_only: bool = False
     token: str | None = field(default=None, repr=False)
@@ -58,12 +61,13 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.warehouses:
             raise OptionError("a service needs at least one warehouse")
-        for name, folder in self.warehouses.items():
+        for name, warehouse in self.warehouses.items():
             if _WAREHOUSE_NAME.fullmatch(name) is None:
                 raise OptionError(
                     f"{name!r} is not a valid warehouse name; use up to 64 letters, digits, '_', '-' and '.'"
                 )
-            if not Path(folder).is_dir():
+            folder = warehouse if isinstance(warehouse, str) else warehouse.path
+            if not is_remote_path(folder) and not Path(folder).is_dir():
                 raise NotFoundError(
                     f"there is no warehouse at {folder}; give the folder that contains <database>.db folders"
                 )

@@ -71,7 +71,7 @@ class Service:
     def of(settings: Settings) -> Service:
         """Returns a service that has not started yet."""
         warehouses = Warehouses(settings)
-        # All lakes share one cache of manifests, so the first one has the statistics of all.
+        # Lakes share one cache of manifests unless their options say otherwise, so the first one has the statistics.
         metrics = Metrics(lambda: [next(iter(warehouses)).lake.cache_statistics()])
         return Service(settings, warehouses, metrics, Jobs(settings.limits, metrics))
 

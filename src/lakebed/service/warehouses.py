@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from lakebed.catalogs.named_warehouses import NamedWarehouse
+from lakebed.catalogs.warehouse_options import check_warehouse_options
 from lakebed.errors import NotFoundError, unknown_name
 from lakebed.format.paths import TablePaths
 from lakebed.lake import Lake
@@ -17,6 +19,8 @@ from lakebed.metadata.store import TableStore
 from lakebed.service.confined_storage import ConfinedStorage, Writes
 from lakebed.service.models.tables import TableKind
 from lakebed.service.settings import Settings
+from lakebed.storage import is_remote_path, open_storage, plain_path
+from lakebed.storage.location import parse_location
 from lakebed.table import Table
 from lakebed.table_kinds import rules_of
 
@@ -64,10 +68,12 @@ class Warehouses:
         if settings.allow_actions or settings.read_only:
             writes = Writes.EVERYTHING if settings.allow_actions else Writes.NOTHING
         self._warehouses: dict[str, Warehouse] = {}
-        for name, folder in settings.warehouses.items():
-            path = str(Path(folder).resolve())
-            storage = ConfinedStorage(path, writes)
-            self._warehouses[name] = Warehouse(name, path, Lake(path, storage, {}), storage)
+        for name, given in settings.warehouses.items():
+            named = NamedWarehouse(given) if isinstance(given, str) else given
+            path = plain_path(named.path) if is_remote_path(named.path) else str(Path(named.path).resolve())
+            check_warehouse_options(named.options, parse_location(path).service)
+            storage = ConfinedStorage(path, writes, open_storage(path, named.options))
+            self._warehouses[name] = Warehouse(name, path, Lake(path, storage, named.options), storage)
 
     def __iter__(self) -> Iterator[Warehouse]:
         return iter(self._warehouses.values())

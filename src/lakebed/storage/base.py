@@ -153,6 +153,9 @@ class Storage(Protocol):
     def delete_tree(self, path: str) -> None:
         """Deletes a folder with its content; does nothing if it does not exist."""
 
+    def delete_folder_markers(self, path: str) -> None:
+        """Deletes the empty objects with which other engines mark a folder and those below it, on object stores."""
+
     def delete_empty_folder(self, path: str) -> bool:
         """Deletes a folder if it is empty; returns ``False`` if it is not empty or does not exist."""
 

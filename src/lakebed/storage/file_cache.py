@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import mmap
 import os
+import struct
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import Any, Final
 
 FILE_CACHE_BYTES: Final = 16 * 1024**3
 _SUFFIX: Final = ".data"
+_TRAILER: Final = struct.Struct("<Q8s")  # the size of the content, and a mark: a truncated copy lacks them
+_MARK: Final = b"lakebed1"
 _LARGEST_SHARE: Final = 4  # a file of more than a quarter of the cache would replace too many others
 
 
@@ -28,19 +31,17 @@ class FileCache:
     folder: str
     max_bytes: int = FILE_CACHE_BYTES
 
-    def get(self, path: str, size: int | None = None) -> memoryview | None:
-        """Returns the content of a file without reading it; ``None`` if it is not cached or has another size."""
+    def get(self, path: str) -> memoryview | None:
+        """Returns the content of a file, mapped into memory; ``None`` if it is not cached as a whole."""
         place = self._place(path)
         try:
             with place.open("rb") as file:
-                length = os.fstat(file.fileno()).st_size
-                if not length or (size is not None and length != size):
-                    return None
-                content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                found = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            size, mark = _TRAILER.unpack(found[-_TRAILER.size :])
             os.utime(place)
-        except (OSError, ValueError):
+        except (OSError, ValueError, struct.error):  # an empty file cannot be mapped
             return None
-        return content
+        return found[:size] if mark == _MARK and size + _TRAILER.size == len(found) else None
 
     def takes(self, size: int) -> bool:
         """Returns whether a file of this size is cached."""
@@ -53,7 +54,9 @@ class FileCache:
         with contextlib.suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
             try:
-                temporary.write_bytes(data)
+                with temporary.open("xb") as file:
+                    file.write(data)
+                    file.write(_TRAILER.pack(len(data), _MARK))
                 temporary.replace(place)
             finally:
                 temporary.unlink(missing_ok=True)

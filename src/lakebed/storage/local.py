@@ -210,6 +210,9 @@ class LocalStorage:
             with contextlib.suppress(NotFoundError), explained("delete", path):
                 shutil.rmtree(path)
 
+    def delete_folder_markers(self, path: str) -> None:
+        """Does nothing: folders exist here."""
+
     def delete_empty_folder(self, path: str) -> bool:
         try:
             with explained("delete", path):

@@ -7,6 +7,7 @@ paths have no scheme.
 from __future__ import annotations
 
 import posixpath
+import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -29,6 +30,8 @@ SCHEMES: Final[dict[str, Service]] = {
     "hdfs": "hdfs",
 }
 """The schemes of paths, and the service that each one belongs to."""
+
+_HOST: Final = re.compile(r"[\w.:\[\]-]+(?:@[\w.-]+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,11 @@ def parse_location(path: str) -> Location:
     host, _, key = rest.partition("/")
     if not host:
         raise OptionError(f"{path!r} has no bucket; write {scheme}://bucket/folder")
+    if _HOST.fullmatch(host) is None or ("@" in host and (SCHEMES[scheme] != "azure" or ":" in host)):
+        raise OptionError(  # without the text, which may hold a password
+            f"the part after {scheme}:// is not the name of a bucket or host. Credentials are options, never a part of "
+            "the path"
+        )
     return Location(scheme, host, posixpath.normpath(f"/{key}").strip("/"))
 
 

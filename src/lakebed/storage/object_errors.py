@@ -7,6 +7,7 @@ answer are shown.
 from __future__ import annotations
 
 import contextlib
+import html
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -22,27 +23,62 @@ _SECRET: Final = re.compile(
     r"(?i)((?:access.?key|secret|signature|token|credential|password|sig|account.?key)[\w.-]*[\"']?\s*[=:>]\s*[\"']?)"
     r"[^\s\"'<>&,;)]+"
 )
+_HOST: Final = re.compile(r"https?://([^/\s?]+)")
+_EXPECTED_REGION: Final = re.compile(r"expecting (?:'|&#39;|&apos;)([\w-]+)|<Region>([\w-]+)</Region>")
 _DENIED: Final = "access denied; check the keys and the permissions on the bucket"
-_KEYS: Final = "the credentials are missing, wrong or expired; check the keys, the region and the clock of this machine"
+_KEYS: Final = "the credentials are missing or wrong; check the keys, the region and the clock of this machine"
+_TOKEN: Final = "the session token is wrong or has expired; get new temporary keys"  # noqa: S105 - a message
+_SLOW: Final = "the store throttles requests and did not stop before the deadline; try again later"
+_NO_BUCKET: Final = "the bucket does not exist; create it first, or correct its name"
+_NO_CONTAINER: Final = "the container does not exist; create it first, or correct its name"
 _HINTS: Final = {
-    "NoSuchBucket": "the bucket does not exist; create it first, or correct its name",
-    "ContainerNotFound": "the container does not exist; create it first, or correct its name",
+    "NoSuchBucket": _NO_BUCKET,
+    "InvalidBucketName": "the name of the bucket is not valid; correct it",
+    "ContainerNotFound": _NO_CONTAINER,
     "AccessDenied": _DENIED,
+    "AllAccessDisabled": _DENIED,
     "InvalidAccessKeyId": _KEYS,
     "SignatureDoesNotMatch": _KEYS,
-    "ExpiredToken": _KEYS,
+    "AuthenticationFailed": _KEYS,
+    "ExpiredToken": _TOKEN,
+    "InvalidToken": _TOKEN,
+    "InvalidTokenId": _TOKEN,
+    "TokenRefreshRequired": _TOKEN,
     "RequestTimeTooSkewed": "the clock of this machine is wrong; correct it",
-    "SlowDown": "the store throttles requests and did not stop before the deadline; try again later",
-    "SlowDownRead": "the store throttles requests and did not stop before the deadline; try again later",
-    "SlowDownWrite": "the store throttles requests and did not stop before the deadline; try again later",
+    "SlowDown": _SLOW,
+    "SlowDownRead": _SLOW,
+    "SlowDownWrite": _SLOW,
+    "ServerBusy": _SLOW,
 }
 _BY_STATUS: Final = {
     301: "the bucket is in another region; set 's3.region'",
     401: _KEYS,
     403: _DENIED,
-    429: "the store throttles requests and did not stop before the deadline; try again later",
+    429: _SLOW,
     503: "the store is overloaded or throttles requests, and did not stop before the deadline; try again later",
 }
+_NETWORK: Final = (
+    ("dns error", "the host name {host} is not known; check the endpoint, the region and the network"),
+    ("ConnectionRefused", "nothing listens at {host}; check the endpoint, and whether the server runs"),
+    ("CertificateRequired", "{host} asks for a client certificate, which Lakebed does not send"),
+    (
+        "invalid peer certificate",
+        "the TLS certificate of {host} is not trusted; check the endpoint and the certificate",
+    ),
+    (
+        "certificate verify failed",
+        "the TLS certificate of {host} is not trusted; check the endpoint and the certificate",
+    ),
+    ("InvalidContentType", "{host} does not use TLS; write http:// in the endpoint"),
+    ("wrong version number", "{host} does not use TLS; write http:// in the endpoint"),
+    ("packet length too long", "{host} does not use TLS; write http:// in the endpoint"),
+    ("record overflow", "{host} does not use TLS; write http:// in the endpoint"),
+    ("NetworkUnreachable", "{host} cannot be reached from this machine; check the endpoint and the network"),
+    ("HostUnreachable", "{host} cannot be reached from this machine; check the endpoint and the network"),
+    ("kind: Connect", "no connection to {host}; check the endpoint and the network"),
+    ("tcp connect error", "{host} does not answer; check the endpoint, the network and the firewall"),
+    ("TimedOut", "{host} did not answer in time; try again, or raise 'storage.request-timeout'"),
+)
 
 
 @contextlib.contextmanager
@@ -52,10 +88,14 @@ def explained_remote(action: str, path: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         if _code(error) in {"NoSuchBucket", "ContainerNotFound"}:
-            raise StorageError(f"cannot {action} {path}: {_HINTS['NoSuchBucket']}") from error
+            raise StorageError(f"cannot {action} {path}: {_HINTS[_code(error) or '']}") from without_secrets(error)
         raise NotFoundError(f"cannot {action} {path}: there is no such file") from None
     except (exceptions.BaseError, OSError, ValueError) as error:
-        raise _converted(action, path, error) from error
+        raise _converted(action, path, error) from without_secrets(error)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # the client library is written in Rust, which has no exceptions
+            raise
+        raise StorageError(f"cannot {action} {path}: the client library failed: {shown(error)}") from None
 
 
 def _converted(action: str, path: str, error: Exception) -> StorageError:
@@ -67,10 +107,12 @@ def _converted(action: str, path: str, error: Exception) -> StorageError:
 
 def _reason(error: Exception) -> str:
     code, status = _code(error), _status(error)
+    if code in {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}:
+        return _wrong_region(error)
     if isinstance(error, exceptions.PermissionDeniedError):
         return _HINTS.get(code or "", _DENIED)
     if isinstance(error, exceptions.UnauthenticatedError):
-        return _KEYS
+        return _HINTS.get(code or "", _KEYS)
     if isinstance(error, exceptions.AlreadyExistsError):
         return "File exists"
     if code in _HINTS:
@@ -79,8 +121,42 @@ def _reason(error: Exception) -> str:
         return _BY_STATUS[status]
     message = _MESSAGE.search(str(error))
     if message is not None:
-        return f"{message[1]} ({code}, {status})"
-    return shown(error)
+        return f"{html.unescape(message[1])} ({code}, {status})"
+    if status is not None and code is None and status < 500:
+        return f"the server at {_host(error)} answered {status}, not as this storage does; check the endpoint"
+    return _network_reason(error) or shown(error)
+
+
+def _wrong_region(error: Exception) -> str:
+    expected = _EXPECTED_REGION.search(str(error))
+    if expected is None:
+        return "the bucket is in another region; set 's3.region'"
+    return f"the region is wrong; set 's3.region' to {expected[1] or expected[2]!r}"
+
+
+def _network_reason(error: Exception) -> str | None:
+    """Returns why there was no answer, for errors of the network."""
+    text = str(error)
+    if _status(error) is not None:
+        return None
+    reason = next((reason for sign, reason in _NETWORK if sign in text), None)
+    return None if reason is None else reason.format(host=_host(error))
+
+
+def _host(error: Exception) -> str:
+    found = _HOST.search(str(error))
+    return found[1] if found else "the store"
+
+
+def without_secrets(error: Exception) -> Exception:
+    """Returns an error of the client library with the same type, whose text has nothing that looks like a secret.
+
+    A traceback prints it. Its text can have a URL with a signature.
+    """
+    try:
+        return type(error)(_SECRET.sub(r"\1***", str(error)))
+    except TypeError:  # an error with another signature
+        return StorageError(shown(error))
 
 
 def shown(error: BaseException) -> str:

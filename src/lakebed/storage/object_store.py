@@ -20,6 +20,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -30,15 +31,16 @@ from obstore.exceptions import NotSupportedError, PreconditionError
 
 from lakebed.errors import NotFoundError, OutcomeUnknownError, StorageError, UnsupportedError
 from lakebed.storage.base import FileInfo, Sync
+from lakebed.storage.folder_markers import delete_marker, without_markers
 from lakebed.storage.location import Location, Service, parse_location
 from lakebed.storage.object_errors import explained_remote, is_conflict, is_refused_condition
 from lakebed.storage.object_files import ObjectFile, ObjectFiles, TailCache, Upload, open_object
-from lakebed.storage.open_bucket import open_bucket
+from lakebed.storage.open_bucket import is_provider_itself, open_bucket
 from lakebed.storage.resolved_settings import resolved
 from lakebed.storage.round_trips import note_request, run_together
 from lakebed.storage.storage_options import ObjectSettings
 
-_TOKEN: Final = "lakebed-token"  # noqa: S105 - the name of an attribute, no secret
+_TOKEN: Final = "lakebedtoken"  # noqa: S105 - the name of an attribute: Azure allows no hyphen, proxies no underscore
 _PROBE: Final = ".lakebed/conditional-put"
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 5.0
@@ -86,7 +88,7 @@ class ObjectStorage:
     @property
     def settings(self) -> ObjectSettings:
         """The settings with which other processes open the same storage: those of the environment are in them."""
-        return resolved(self._settings, self._service)
+        return resolved(self._settings, parse_location(self._root))
 
     def bucket(self, location: Location) -> Any:
         """Returns the client of a bucket; it is opened once."""
@@ -170,16 +172,19 @@ class ObjectStorage:
 
     def list_tree(self, path: str) -> Iterator[tuple[str, FileInfo]]:
         """Returns all files below a folder with their whole paths; a thousand for each request."""
-        bucket, key = self._open(path)
+        _, key = self._open(path)
         prefix = path.removesuffix("/").removesuffix(key)
+        for each in without_markers(self._objects(path), lambda name: self.exists(prefix + name), key):
+            name = each["path"].rpartition("/")[2]
+            yield prefix + each["path"], FileInfo(name, False, each["size"], _millis(each["last_modified"]))
+
+    def _objects(self, path: str) -> Iterator[Mapping[str, Any]]:
+        """Returns all objects below a folder, with the markers of folders under the names of the folders."""
+        bucket, key = self._open(path)
         note_request("list", path)
         with explained_remote("list", path):
             for chunk in obstore.list(bucket, key or None, chunk_size=_DELETED_AT_ONCE):
-                for each in chunk:
-                    if each["path"] != key:
-                        name = each["path"].rpartition("/")[2]
-                        info = FileInfo(name, False, each["size"], _millis(each["last_modified"]))
-                        yield prefix + each["path"], info
+                yield from chunk
 
     # ------------------------------------------------------------------------------------------------- writing
 
@@ -256,7 +261,7 @@ class ObjectStorage:
         """Raises UnsupportedError if the store ignores the condition of a put; asks it once in each process."""
         if self._is_conditional or self._settings.single_writer:
             return
-        if self._settings.is_known_service:
+        if is_provider_itself(parse_location(self._root), self._settings):
             self._is_conditional = True
             return
         path = f"{self._root}/{_PROBE}"
@@ -319,6 +324,16 @@ class ObjectStorage:
     def delete_tree(self, path: str) -> None:
         while found := [name for name, _ in self.list_tree(path)]:
             self.delete_many(found)
+        self.delete_folder_markers(path)
+
+    def delete_folder_markers(self, path: str) -> None:
+        location = parse_location(path)
+        empty = [str(each["path"]) for each in self._objects(path) if not each["size"]]
+        run_together([lambda key=key: self._delete_marker(replace(location, key=key)) for key in empty])  # type: ignore[misc]
+
+    def _delete_marker(self, location: Location) -> None:
+        note_request("delete", f"{location}/")
+        delete_marker(location, self._settings)
 
     def delete_empty_folder(self, path: str) -> bool:  # noqa: ARG002 - the signature of the interface
         return False
@@ -340,7 +355,7 @@ class ObjectStorage:
 
     def open_ranges(self, path: str) -> ObjectFile:
         bucket, _ = self._open(path)
-        return open_object(bucket, path, self._tails, self._settings.file_cache)
+        return open_object(bucket, path, self._tails, self._settings.file_cache, has_suffixes=self._service != "azure")
 
     def arrow_filesystem(self) -> pafs.FileSystem:
         return pafs.PyFileSystem(ObjectFiles(self, self._upload))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from lakebed.errors import OptionError
 from lakebed.storage.base import Storage
 from lakebed.storage.local import LocalStorage
 from lakebed.storage.location import parse_location
-from lakebed.storage.storage_options import object_settings
+from lakebed.storage.storage_options import check_no_object_settings, object_settings
 
 
 def open_storage(path: str, options: Mapping[str, str]) -> Storage:
@@ -21,6 +22,7 @@ def open_storage(path: str, options: Mapping[str, str]) -> Storage:
     location = parse_location(path)
     match location.service:
         case "local":
+            check_no_object_settings(options, location)
             return LocalStorage()
         case "hdfs":
             from lakebed.storage.hdfs import HdfsStorage  # noqa: PLC0415 - optional
@@ -29,10 +31,20 @@ def open_storage(path: str, options: Mapping[str, str]) -> Storage:
         case service:
             from lakebed.storage.object_store import ObjectStorage  # noqa: PLC0415 - its import takes long
 
-            return ObjectStorage(service, object_settings(options, service), str(location))
+            return ObjectStorage(service, object_settings(options, location), str(location))
 
 
 def plain_path(path: str) -> str:
-    """Returns the path of a folder as Lakebed writes it: absolute, or a URL, without a slash at the end."""
+    """Returns the path of a folder as Lakebed writes it: absolute, or a URL, without a slash at the end.
+
+    ``~`` at the beginning of a local path is the user's home folder.
+
+    Raises:
+        OptionError: The path is empty.
+    """
     location = parse_location(path)
-    return str(location) if location.scheme else os.path.abspath(location.key)  # noqa: PTH100 - paths are strings here
+    if location.scheme:
+        return str(location)
+    if not location.key.strip():
+        raise OptionError("the path of a warehouse is empty; give a folder, or '.' for the current one")
+    return os.path.abspath(os.path.expanduser(location.key))  # noqa: PTH100, PTH111 - paths are strings here

@@ -28,6 +28,8 @@ from lakebed.storage.base import Storage
 _Result = TypeVar("_Result")
 _Other = TypeVar("_Other")
 _MOST_THREADS: Final = 32
+_WAITING: Final = 4096
+"""So many calls wait for a thread at most; a million of them would take a gigabyte."""
 
 
 @dataclass
@@ -120,8 +122,14 @@ def run_together(calls: Sequence[Callable[[], _Result]], threads: int = _MOST_TH
     def run(call: Callable[[], _Result]) -> tuple[_Result, int]:
         return call(), _position.get()
 
+    results: list[tuple[_Result, int]] = []
+    failed: list[BaseException] = []
     with ThreadPoolExecutor(min(threads, len(calls))) as pool:
-        futures = [pool.submit(copy_context().run, run, call) for call in calls]
-    results = [future.result() for future in futures]
+        for start in range(0, len(calls), _WAITING):
+            futures = [pool.submit(copy_context().run, run, call) for call in calls[start : start + _WAITING]]
+            failed += [error for future in futures if (error := future.exception()) is not None]
+            results += [future.result() for future in futures if future.exception() is None]
+    if failed:
+        raise failed[0]
     _position.set(max(position for _, position in results))
     return [result for result, _ in results]

@@ -1,8 +1,8 @@
 """The settings of object stores: the options of a warehouse that say where its storage is and who may use it.
 
-The names are those of Paimon and Hadoop. What is not given comes from the environment and from the machine, as in the
-tools of the providers: ``AWS_*`` variables, ``AWS_PROFILE`` with ``~/.aws``, roles of the machine or the container,
-``GOOGLE_APPLICATION_CREDENTIALS``, ``AZURE_STORAGE_*``, managed identities.
+``option_definitions`` lists them. What is not given comes from the environment and from the machine, as in the tools of
+the providers: ``AWS_*`` variables and profiles (:mod:`lakebed.storage.aws_credentials`), roles of the machine or the
+container, ``GOOGLE_APPLICATION_CREDENTIALS``, ``AZURE_STORAGE_*``, managed identities.
 
 Settings hold secrets. They are not shown: ``repr`` has only the names.
 """
@@ -10,115 +10,97 @@ Settings hold secrets. They are not shown: ``repr`` has only the names.
 from __future__ import annotations
 
 import datetime as dt
-import os
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from lakebed.errors import OptionError, unknown_name
+from lakebed.errors import OptionError
 from lakebed.options import parse_duration, parse_size
+from lakebed.options.secrets import SecretText
 from lakebed.storage.file_cache import FILE_CACHE_BYTES, FileCache
-from lakebed.storage.location import Service
+from lakebed.storage.location import Location, Service
+from lakebed.storage.option_definitions import (
+    AZURE,
+    CACHE_FOLDER,
+    CACHE_SIZE,
+    CLIENT_ENDPOINT,
+    COMMON,
+    CONNECT_TIMEOUT,
+    DEADLINE,
+    GCS,
+    IGNORED,
+    OSS,
+    PER_ACCOUNT,
+    RETRIES,
+    S3,
+    SINGLE_WRITER,
+    TIMEOUT,
+    Form,
+    StorageOption,
+)
 
-SINGLE_WRITER: Final = "commit.single-writer"
-TIMEOUT: Final = "storage.request-timeout"
-DEADLINE: Final = "storage.retry-deadline"
-RETRIES: Final = "storage.max-retries"
-CACHE_FOLDER: Final = "file.cache.directory"
-CACHE_SIZE: Final = "file.cache.directory-size"
-
-COMMON: Final = {
-    SINGLE_WRITER: "true: never more than one process writes; allows stores without conditional put (default false)",
-    TIMEOUT: "the longest time of one request (default 30 s)",
-    DEADLINE: "how long a failing request is retried before it is an error (default 60 s)",
-    RETRIES: "how often a failing request is retried (default 10)",
-    CACHE_FOLDER: "a folder on the local disk that keeps copies of data files (default none)",
-    CACHE_SIZE: "the most bytes in that folder; the files used last are kept (default 16 gb)",
+_BY_SERVICE: Final[dict[str, tuple[StorageOption, ...]]] = {"s3": (*S3, *OSS), "gcs": GCS, "azure": AZURE}
+_TITLES: Final = {
+    "s3": "S3",
+    "gcs": "Google Cloud Storage",
+    "azure": "Azure",
+    "hdfs": "HDFS",
+    "local": "the local disk",
 }
-
-S3: Final = {
-    "s3.endpoint": "endpoint",
-    "s3.access-key": "access_key_id",
-    "s3.secret-key": "secret_access_key",
-    "s3.session-token": "session_token",
-    "s3.region": "region",
-    "s3.path.style.access": "path_style",
-    "s3.profile": "profile",
-    "s3.role-arn": "role_arn",
-    "s3.anonymous": "skip_signature",
-    "s3.sse": "server_side_encryption",
-    "s3.sse-kms-key-id": "sse_kms_key_id",
-}
-OSS: Final = {
-    "fs.oss.endpoint": "endpoint",
-    "fs.oss.accessKeyId": "access_key_id",
-    "fs.oss.accessKeySecret": "secret_access_key",
-    "fs.oss.securityToken": "session_token",
-    "fs.oss.region": "region",
-}
-GCS: Final = {
-    "fs.gs.auth.service.account.json.keyfile": "service_account",
-    "fs.gs.auth.service.account.json": "service_account_key",
-    "fs.gs.storage.root.url": "base_url",
-    "fs.gs.anonymous": "skip_signature",
-}
-AZURE: Final = {
-    "fs.azure.account.name": "account_name",
-    "fs.azure.account.key": "account_key",
-    "fs.azure.sas.token": "sas_key",
-    "fs.azure.endpoint": "endpoint",
-    "fs.azure.account.oauth2.client.id": "client_id",
-    "fs.azure.account.oauth2.client.secret": "client_secret",
-    "fs.azure.account.oauth2.client.tenant": "tenant_id",
-    "fs.azure.use-cli": "use_azure_cli",
-    "fs.azure.anonymous": "skip_signature",
-}
+OPTIONS: Final = {each.name: each for each in (*COMMON, *S3, *OSS, *GCS, *AZURE)}
 _SPELLINGS: Final = {
-    **{f"{prefix}{name.removeprefix('s3.')}": name for name in S3 for prefix in ("s3a.", "fs.s3a.", "s3://")},
-    "s3.access.key": "s3.access-key",
-    "s3.secret.key": "s3.secret-key",
-    "s3.path-style-access": "s3.path.style.access",
-    "s3.endpoint.region": "s3.region",
-    "fs.s3a.access.key": "s3.access-key",
-    "fs.s3a.secret.key": "s3.secret-key",
-    "fs.s3a.session.token": "s3.session-token",
-    "fs.s3a.endpoint": "s3.endpoint",
-    "fs.s3a.endpoint.region": "s3.region",
-    "fs.s3a.path.style.access": "s3.path.style.access",
+    **{spelling: each.name for each in OPTIONS.values() for spelling in each.spellings},
+    **{each.name.lower(): each.name for each in OSS},  # as in Paimon
 }
-_NAMES: Final[dict[Service, Mapping[str, str]]] = {"s3": {**S3, **OSS}, "gcs": GCS, "azure": AZURE}
-_SECRETS: Final = ("secret", "key", "token", "json", "password")
-STORAGE_OPTIONS: Final = frozenset({*COMMON, *S3, *OSS, *GCS, *AZURE})
-"""Every option of a warehouse that is a setting of its storage."""
 _IN_LOWER_CASE: Final = {
-    **{name.lower(): option for name, option in _SPELLINGS.items()},
-    **{name.lower(): name for name in STORAGE_OPTIONS},
+    **{spelling.lower(): name for spelling, name in _SPELLINGS.items()},
+    **{name.lower(): name for name in (*OPTIONS, *IGNORED)},
 }
+_PAIRS: Final = (
+    ("s3.access-key", "s3.secret-key"),
+    ("fs.oss.accessKeyId", "fs.oss.accessKeySecret"),
+    ("s3.role-arn", "s3.web-identity-token-file"),
+)
+_NEEDS: Final = (
+    ("s3.session-token", "s3.access-key"),
+    ("fs.oss.securityToken", "fs.oss.accessKeyId"),
+    ("s3.sse-kms-key-id", "s3.sse"),
+)
 
 
 def storage_option(name: str) -> str | None:
-    """Returns the name of the storage option that a text means, in any case; ``None`` if it means none.
+    """Returns the name of the storage setting that a text means, in any case; ``None`` if it means none.
 
     >>> storage_option("fs.s3a.access.key"), storage_option("fs.azure.account.key.acme.dfs.core.windows.net")
     ('s3.access-key', 'fs.azure.account.key')
     """
-    plain = name.lower()
+    plain = name.lower()  # Spark hands over the names of options in lower case
     if plain in _IN_LOWER_CASE:
         return _IN_LOWER_CASE[plain]
-    for option in ("fs.azure.account.key", "fs.azure.sas.token"):
+    for option in PER_ACCOUNT:
         if plain.startswith(f"{option}."):
-            return option
+            return _SPELLINGS.get(option, option)
     return None
 
 
-def is_secret(name: str) -> bool:
-    """Returns whether the value of a storage option must not be shown.
+def known_options(service: Service) -> Iterator[str]:
+    """Returns the names of the settings of a service, for suggestions; other spellings last."""
+    found = (*_BY_SERVICE.get(service, ()), *COMMON)
+    yield from (each.name for each in found)
+    yield from (spelling for each in found for spelling in each.spellings)
 
-    >>> is_secret("s3.secret-key"), is_secret("s3.region")
-    (True, False)
+
+def service_of(name: str) -> str | None:
+    """Returns the service that a setting belongs to, ``None`` for settings of all services.
+
+    >>> service_of("s3.endpoint"), service_of("fs.azure.account.key"), service_of("storage.max-retries")
+    ('s3', 'azure', None)
     """
-    last = name.rpartition(".")[2] if storage_option(name) is None else (storage_option(name) or "")
-    return any(word in last.lower() for word in _SECRETS) and not last.endswith("-id")
+    if name in IGNORED:
+        return IGNORED[name]
+    return next((service for service, found in _BY_SERVICE.items() if OPTIONS[name] in found), None)
 
 
 @dataclass(frozen=True)
@@ -149,58 +131,164 @@ class ObjectSettings:
         return _seconds(TIMEOUT, self.values.get(TIMEOUT, "30 s"))
 
     @property
+    def connect_seconds(self) -> float:
+        return _seconds(CONNECT_TIMEOUT, self.values.get(CONNECT_TIMEOUT, "5 s"))
+
+    @property
     def file_cache(self) -> FileCache | None:
         """The cache of data files on the local disk, if there is one."""
         folder = self.values.get(CACHE_FOLDER)
         if not folder:
             return None
-        try:
-            return FileCache(folder, parse_size(self.values.get(CACHE_SIZE, str(FILE_CACHE_BYTES))))
-        except ValueError as error:
-            raise OptionError(f"option {CACHE_SIZE!r} must be {error}") from None
+        return FileCache(folder, _bytes(CACHE_SIZE, self.values.get(CACHE_SIZE, str(FILE_CACHE_BYTES))))
 
-    @property
-    def is_known_service(self) -> bool:
-        """Whether the store is a provider's own one, which is known to have conditional puts."""
-        endpoints = ("s3.endpoint", "fs.oss.endpoint", "fs.gs.storage.root.url", "fs.azure.endpoint")
-        variables = ("AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "GOOGLE_BASE_URL")
-        return not any(name in self.values for name in endpoints) and not any(map(os.environ.get, variables))
+    def flag(self, name: str) -> bool | None:
+        """Returns a setting that is true or false; ``None`` if it is not given."""
+        return None if name not in self.values else parse_flag(name, self.values[name])
 
     def config(self, service: Service) -> dict[str, Any]:
-        """Returns the settings of a service under the names of the client library."""
-        names = _NAMES[service]
-        return {names[name]: value for name, value in self.values.items() if name in names}
+        """Returns the settings of a service under the names of the client library, with their types."""
+        found: dict[str, Any] = {}
+        for option in _BY_SERVICE[service]:
+            if option.key is not None and option.name in self.values:
+                text = self.values[option.name]
+                found[option.key] = parse_flag(option.name, text) if option.form is Form.FLAG else text
+        return found
 
     def retries(self) -> Any:
         """Returns how failing requests are retried, as the client library takes it."""
-        text = self.values.get(RETRIES, "10")
-        if not text.isdigit():
-            raise OptionError(f"option {RETRIES!r} must be a whole number, not {text!r}")
         return {
-            "max_retries": int(text),
+            "max_retries": _count(RETRIES, self.values.get(RETRIES, "10")),
             "retry_timeout": dt.timedelta(seconds=self.deadline_seconds),
             "backoff": {"init_backoff": dt.timedelta(seconds=0.1), "max_backoff": dt.timedelta(seconds=5), "base": 2},
         }
 
 
-def object_settings(options: Mapping[str, str], service: Service) -> ObjectSettings:
+def object_settings(options: Mapping[str, str], location: Location) -> ObjectSettings:
     """Returns the settings in the options of a warehouse, under their own names.
 
     Raises:
         OptionError: An option belongs to another service, or a value cannot be used.
     """
     values: dict[str, str] = {}
+    spelled: dict[str, str] = {}
     for given, value in options.items():
         name = storage_option(given)
         if name is None:
             continue
-        if name not in COMMON and name not in _NAMES[service]:
-            known = sorted(_NAMES[service])
-            raise OptionError(unknown_name(f"option of the {service} storage", given, known))
-        values[name] = value
-    settings = ObjectSettings(values)
-    _ = settings.single_writer, settings.timeout_seconds, settings.retries(), settings.file_cache
-    return settings
+        _check_service(given, name, location)
+        if name in IGNORED:
+            continue
+        text = value.strip()
+        _check_value(given, OPTIONS[name], text)
+        if values.get(name, text) != text:
+            raise OptionError(f"options {spelled[name]!r} and {given!r} mean the same, with two values; give one")
+        values[name], spelled[name] = (SecretText(text) if OPTIONS[name].is_secret else text), given
+        account = _account_in(given)
+        if account is not None:
+            values.setdefault("fs.azure.account.name", account)
+    _check_together(values, spelled)
+    return ObjectSettings(values)
+
+
+def check_no_object_settings(options: Mapping[str, str], location: Location) -> None:
+    """Raises for settings of object stores on a storage that is none, such as the local disk."""
+    for given, value in options.items():
+        name = storage_option(given)
+        if name is not None:
+            _check_service(given, name, location)
+            _check_value(given, OPTIONS[name], value.strip())
+
+
+def _check_service(given: str, name: str, location: Location) -> None:
+    service = service_of(name)
+    other = None if service in {None, location.service} else service
+    if name.startswith("fs.oss.") and location.service == "s3" and location.scheme != "oss":
+        raise OptionError(
+            f"option {given!r} is for oss:// paths, but the warehouse is {location}; use the s3.* options"
+        )
+    if other is not None:
+        raise OptionError(
+            f"option {given!r} is a setting of {_TITLES[other]}, but the warehouse {location} is on "
+            f"{_TITLES[location.service]}"
+        )
+
+
+def _check_value(given: str, option: StorageOption, text: str) -> None:
+    if not text:
+        raise OptionError(f"option {given!r} is empty; give a value, or leave it out")
+    match option.form:
+        case Form.FLAG:
+            parse_flag(given, text)
+        case Form.TIME:
+            _seconds(given, text)
+        case Form.COUNT:
+            _count(given, text)
+        case Form.SIZE:
+            _bytes(given, text)
+        case Form.URL:
+            check_url(given, text)
+        case Form.JSON:
+            _check_json(given, text)
+        case _:
+            if not text.isprintable():
+                raise OptionError(f"option {given!r} has a character that cannot be printed, such as a line break")
+
+
+def _check_json(given: str, text: str) -> None:
+    try:
+        is_good = isinstance(json.loads(text), dict)
+    except ValueError:  # its message may show the text
+        is_good = False
+    if not is_good:
+        raise OptionError(f"option {given!r} must be JSON, the content of a key file")
+
+
+def _check_together(values: Mapping[str, str], spelled: Mapping[str, str]) -> None:
+    for one, two in _PAIRS:
+        if (one in values) != (two in values):
+            here, missing = (one, two) if one in values else (two, one)
+            raise OptionError(f"option {spelled[here]!r} needs {missing!r} as well")
+    for one, two in _NEEDS:
+        if one in values and two not in values:
+            raise OptionError(f"option {spelled[one]!r} needs {two!r} as well")
+
+
+def _account_in(given: str) -> str | None:
+    """Returns the account in the name of a setting of Azure.
+
+    >>> _account_in("fs.azure.account.key.acme.dfs.core.windows.net")
+    'acme'
+    """
+    for option in PER_ACCOUNT:
+        if given.startswith(f"{option}."):
+            return given.removeprefix(f"{option}.").partition(".")[0]
+    return None
+
+
+def tenant_of(settings: ObjectSettings) -> str | None:
+    """Returns the tenant in the address from which Hadoop requests tokens.
+
+    >>> address = "https://login.microsoftonline.com/contoso/oauth2/token"
+    >>> tenant_of(ObjectSettings({"fs.azure.account.oauth2.client.endpoint": address}))
+    'contoso'
+    """
+    address = settings.values.get(CLIENT_ENDPOINT)
+    return None if address is None else urlsplit(address).path.strip("/").partition("/")[0]
+
+
+def check_url(name: str, text: str) -> None:
+    """Raises if a text is neither a URL nor a host name. The client library would abort on some of them."""
+    whole = text if "://" in text else f"https://{text}"
+    try:
+        parts = urlsplit(whole)
+        is_good = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_good = False
+    if not is_good or any(letter in text for letter in " \t\n\\<>\"'{}|^`@?#") or not text.isascii():
+        raise OptionError(
+            f"option {name!r} must be a URL such as https://host:port, or a host name, without user, query and spaces"
+        )
 
 
 def parse_flag(name: str, text: str) -> bool:
@@ -212,6 +300,22 @@ def parse_flag(name: str, text: str) -> bool:
 
 def _seconds(name: str, text: str) -> float:
     try:
-        return float(parse_duration(text))
+        found = float(parse_duration(text))
     except ValueError as error:
         raise OptionError(f"option {name!r} must be {error}") from None
+    if found <= 0:
+        raise OptionError(f"option {name!r} must be more than zero, not {text!r}")
+    return found
+
+
+def _bytes(name: str, text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise OptionError(f"option {name!r} must be {error}") from None
+
+
+def _count(name: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise OptionError(f"option {name!r} must be a whole number, not {text!r}")
+    return int(text)

@@ -19,6 +19,7 @@ from lakebed.format.printed import Dropped
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.time_text import Length, Time
 from lakebed.metadata.commit.identity import Identity
+from lakebed.metadata.one_look import one_look
 from lakebed.metadata.references.removal import Removal
 from lakebed.metadata.store import TableStore
 from lakebed.operations.analyze import analyze, columns_to_analyze
@@ -55,6 +56,7 @@ class MaintenanceMethods:
 
     # ---------------------------------------------------------------------------------------------- compaction
 
+    @one_look()
     def compact(
         self,
         *,
@@ -97,6 +99,7 @@ class MaintenanceMethods:
         engine = engine_on(spark or self._spark)
         return self._after(lambda: run(self._store, full=full, where=node, report=report, engine=engine))
 
+    @one_look()
     def compact_manifests(self, *, dry_run: bool = False) -> ManifestCompaction:
         """Rewrites the list of data files without the entries that cancel out.
 
@@ -183,6 +186,7 @@ class MaintenanceMethods:
 
     # -------------------------------------------------------------------------------------------------- expiry
 
+    @one_look()
     def expire_snapshots(
         self,
         *,
@@ -235,6 +239,7 @@ class MaintenanceMethods:
             dry_run=dry_run,
         )
 
+    @one_look()
     def expire_partitions(
         self,
         *,

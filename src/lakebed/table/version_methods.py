@@ -12,6 +12,7 @@ from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag
 from lakebed.format.time_text import Length, Time, parse_time
 from lakebed.metadata import branches, consumers, tags
+from lakebed.metadata.one_look import one_look
 from lakebed.metadata.references.removal import Removal
 from lakebed.metadata.store import TableStore
 from lakebed.operations.fast_forward import FastForward, fast_forward
@@ -110,6 +111,7 @@ class VersionMethods:
         """Returns every tag with its creation time and retention."""
         return tags.list_tags(self._store)
 
+    @one_look()
     def create_tag(
         self,
         name: str,
@@ -140,6 +142,7 @@ class VersionMethods:
         given = {"snapshot": snapshot, "time_retained": time_retained, "ignore_if_exists": ignore_if_exists}
         return tags.create_tag(self._store, name, **given)  # type: ignore[arg-type]
 
+    @one_look()
     def create_tag_since(self, name: str, timestamp: Time, *, time_retained: Length | None = None) -> Tag:
         """Gives the first snapshot that was committed at a time or later a name.
 
@@ -158,6 +161,7 @@ class VersionMethods:
         millis = parse_time(timestamp, "timestamp")
         return tags.create_tag_since(self._store, name, millis, time_retained=time_retained)
 
+    @one_look()
     def replace_tag(self, name: str, *, snapshot: int | None = None, time_retained: Length | None = None) -> Tag:
         """Changes the snapshot or the retention of a tag.
 
@@ -187,6 +191,7 @@ class VersionMethods:
         """
         tags.rename_tag(self._store, old, new)
 
+    @one_look()
     def drop_tag(self, name: str, *, dry_run: bool = False, ignore_if_missing: bool = False) -> Removal:
         """Deletes a tag, and the files that nothing else needs.
 
@@ -208,6 +213,7 @@ class VersionMethods:
         warn_renamed("delete_tag()", "drop_tag()")
         return self.drop_tag(name, dry_run=dry_run, ignore_if_missing=ignore_if_missing)
 
+    @one_look()
     def expire_tags(self, *, older_than: Time | None = None, dry_run: bool = False) -> Dropped[str]:
         """Deletes the tags whose retention has ended.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.chain.days import OPTIONS, Days, as_dict, new_table, partition
+from tests.places import stored_path
 
 import lakebed
 from lakebed import changes
@@ -33,7 +32,7 @@ def enable(table: lakebed.Table) -> None:
 
 
 def data_files(table: lakebed.Table) -> set[str]:
-    return {str(path) for path in Path(table.path).rglob("*.parquet")}
+    return {str(path) for path in stored_path(table.path).rglob("*.parquet")}
 
 
 def test_there_and_back(lake: lakebed.Lake) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from tests.chain.days import OPTIONS, Days, codes, new_table
+from tests.places import stored_path
 
 from lakebed import Lake, changes
 from lakebed.chain import write_rules as writes
@@ -62,7 +61,8 @@ def test_other_tables_have_nothing_to_say(days: Days) -> None:
     assert plain.verify().problems == ()
 
 
+@pytest.mark.local_disk
 def test_damage_is_reported_and_not_raised(days: Days) -> None:
-    for path in (Path(days.main.path) / "manifest").iterdir():
+    for path in (stored_path(days.main.path) / "manifest").iterdir():
         path.unlink()
     assert "chain-unreadable" in codes(days.main.verify().problems)

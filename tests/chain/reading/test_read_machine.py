@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.chain.chain_tables import ChainFixture
 from tests.effort import examples
+from tests.places import stored_path
 
 DAYS = ("20250129", "20250130", "20250131", "20250201", "20250202")
 REGIONS = ("eu", "us")
@@ -99,7 +100,7 @@ def apply(chain: ChainFixture, model: Model, step: tuple[str, str, str, list[Any
 @given(steps=st.lists(st.one_of(delta_write, delta_write, full_write, compaction), min_size=1, max_size=7))
 def test_every_view_is_a_replay(options: dict[str, str], steps: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        chain = chain_of(Path(folder), options)
+        chain = chain_of(stored_path(folder), options)
         model = Model(by_sequence="sequence.field" in options)
         for step in steps:
             apply(chain, model, step)

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,6 +22,7 @@ from tests.metadata.stores import (
     referenced,
     snapshots_on_disk,
 )
+from tests.places import copy_tree, stored_path
 
 from lakebed import Table
 from lakebed.errors import CommitConflictError, CommitOutcomeUnknownError, StorageError
@@ -93,7 +93,7 @@ def test_the_first_snapshot(store: TableStore) -> None:
     assert made.index_manifest is None
     assert made.changelog_manifest_list is None
     assert store.manifests.read_list(made.base_manifest_list) == []
-    manifests = Path(store.paths.manifests)
+    manifests = stored_path(store.paths.manifests)
     assert (manifests / made.base_manifest_list).stat().st_size == made.base_manifest_list_size
     assert (manifests / made.delta_manifest_list).stat().st_size == made.delta_manifest_list_size
     check_tidy(store.paths.root)
@@ -136,7 +136,7 @@ def test_each_snapshot_stands_alone(table: Callable[..., Table], tmp_path: Path)
     assert len(wanted) == 7
     for snapshot_id, ids in wanted.items():
         alone = tmp_path / f"alone-{snapshot_id}"
-        shutil.copytree(made.path, alone)
+        copy_tree(made.path, alone)
         for other, snapshot in snapshots_on_disk(alone).items():
             if other == snapshot_id:
                 continue
@@ -215,15 +215,15 @@ def test_what_is_carried_from_snapshot_to_snapshot(store: TableStore) -> None:
 
 def test_a_commit_on_a_branch(store: TableStore) -> None:
     commit_files(store, adds("a"))
-    folder = Path(store.paths.branches, "branch-b1")
-    shutil.copytree(Path(store.paths.schemas), folder / "schema")
+    folder = stored_path(store.paths.branches, "branch-b1")
+    copy_tree(stored_path(store.paths.schemas), folder / "schema")
     branch = store.on_branch("b1")
     made = commit_files(branch, adds("b"))
     assert made.id == 1
     assert sorted(names_of(live_entries(branch, made))) == ["b"]
     assert live(store) == ["a"]
     assert (folder / "snapshot" / "snapshot-1").exists()
-    assert Path(store.paths.manifests, made.delta_manifest_list).exists()
+    assert stored_path(store.paths.manifests, made.delta_manifest_list).exists()
 
 
 # --------------------------------------------------------------------------------------------------- committed twice
@@ -337,9 +337,9 @@ def test_a_commit_survives_the_expiry_of_what_it_builds_on(store: TableStore) ->
 
     def commit_and_expire() -> None:
         commit_files(store, adds("b"))
-        Path(store.paths.snapshot(1)).unlink()
+        stored_path(store.paths.snapshot(1)).unlink()
         for name in (first.base_manifest_list, first.delta_manifest_list):
-            Path(store.paths.manifest(name)).unlink()
+            stored_path(store.paths.manifest(name)).unlink()
 
     racing = Interrupted(commit_and_expire, before="read", ending=first.base_manifest_list)
     made = commit(open_store(store.paths.root, racing), append(Change(entries=adds("c"))))

@@ -7,7 +7,6 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.metadata.entries import entries, entry
 from tests.metadata.stores import Interrupted, check_tidy, files_below, open_store
+from tests.places import stored_path
 
 from lakebed import Lake, Table
 from lakebed.errors import CommitConflictError
@@ -75,7 +75,7 @@ def do_compact(table: Table, p: int, tag: int) -> None:
     assert len(old) == 2
     rows = table.scan(where=f"p = {p}", version=latest.id if latest else None).to_arrow()
     name = f"data-{uuid.uuid4()}-0.parquet"
-    path = Path(store.paths.bucket(f"p={p}", 0), name)
+    path = stored_path(store.paths.bucket(f"p={p}", 0), name)
     pq.write_table(pa.Table.from_arrays(rows.columns, schema=parquet_schema(schema.fields)), path)
     new = entry(name, partition=partition, row_count=len(rows), file_size=path.stat().st_size, file_source=1)
     change = Change(entries=pa.concat_tables([as_deletes(old), entries(new)]))
@@ -124,7 +124,7 @@ def table(lake: Lake) -> Table:
 
 def interrupted(table: Table, other: Callable[[], Any]) -> Table:
     """The table for a process that another one gets ahead of, just before it creates its snapshot."""
-    warehouse = str(Path(table.path).parent.parent)
+    warehouse = str(stored_path(table.path).parent.parent)
     found: Table = Lake(warehouse, Interrupted(other), {}).table("db.t")
     return found
 
@@ -185,4 +185,4 @@ def check_data_files(table: Table) -> None:
     known: set[str] = set()
     for snapshot in table.snapshots():
         known |= set(live_entries(store, snapshot)["file_name"].to_pylist())
-    assert {Path(name).name for name in files_below(table.path) if name.endswith(".parquet")} <= known
+    assert {stored_path(name).name for name in files_below(table.path) if name.endswith(".parquet")} <= known

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.faults.power_cut import Event, recorded
 from tests.metadata.stores import Wrapped
+from tests.places import stored_path
 
 import lakebed
 from lakebed import Lake, Table
@@ -100,7 +101,7 @@ def test_a_task_flushes_what_it_wrote(safe: Lake) -> None:
     table.write([{"id": 1}])
     store = table._store
     entries = store.manifests.read_entries(store.manifests.read_list(table.snapshot(1).delta_manifest_list))
-    (data,) = Path(table.path).glob("bucket-0/*")
+    (data,) = stored_path(table.path).glob("bucket-0/*")
     with recorded() as events:
         durable.sync_written(store, store.schema(), [entries])
     assert set(flushes(events)) == {str(data), f"{table.path}/bucket-0", table.path}
@@ -150,7 +151,7 @@ def test_a_flush_that_fails_after_the_snapshot_is_there(
     broken.fails = fails
 
     def flush_one(path: str) -> None:
-        if path.endswith("/snapshot") and Path(path, "snapshot-1").exists():
+        if path.endswith("/snapshot") and stored_path(path, "snapshot-1").exists():
             raise OSError(5, "input/output error")
 
     monkeypatch.setattr("lakebed.storage.local.flush_one", flush_one)
@@ -177,7 +178,7 @@ def test_a_disk_that_cannot_flush_data_commits_nothing(safe: Lake, monkeypatch: 
 
 
 def files(table: Table, pattern: str) -> Iterator[Path]:
-    return Path(table.path).rglob(pattern)
+    return stored_path(table.path).rglob(pattern)
 
 
 # --------------------------------------------------------------------------------------------------------- expiry
@@ -203,6 +204,6 @@ def test_expiry_flushes_what_remains_before_it_deletes(tmp_path: Path, is_durabl
     (compacted,) = {event[1] for event in events if event[0] == "flush" and event[1].endswith(".parquet")} - {
         event[1] for event in events if event[0] == "unlink"
     }
-    assert Path(compacted).exists()
+    assert stored_path(compacted).exists()
     wanted = {f"{table.path}/snapshot/snapshot-4", f"{table.path}/manifest/{kept.base_manifest_list}", compacted}
     assert wanted <= before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from tests.metadata.stores import (
     open_store,
     snapshots_on_disk,
 )
+from tests.places import copy_tree, stored_path
 
 from lakebed import Lake, connect
 from lakebed.errors import CommitOutcomeUnknownError, LakebedError, StorageError
@@ -99,7 +99,7 @@ def test_a_failure_at_every_call(tmp_path: Path, case: str, after: bool, forever
     commit_files(start, adds("b"))
     for fail_at in range(1, MOST_CALLS, STRIDE):
         root = tmp_path / str(fail_at)
-        shutil.copytree(start.paths.root, root)
+        copy_tree(start.paths.root, root)
         good = open_store(root)
         acknowledged = {"a", "b"}
         inner: Storage | None = None
@@ -177,7 +177,7 @@ def test_a_table_is_whole_after_every_failure(tmp_path: Path, action: str, after
     start.table("db.t").write(pa.table({"p": [1, 1, 2, 2], "id": [1, 2, 3, 4]}))
     for fail_at in range(1, MOST_CALLS, STRIDE):
         warehouse = tmp_path / str(fail_at)
-        shutil.copytree(start.warehouse, warehouse)
+        copy_tree(start.warehouse, warehouse)
         good = connect(warehouse)
         root = warehouse / "db.db" / "t"
         failing = Failing(fail_at, after=after)
@@ -188,7 +188,9 @@ def test_a_table_is_whole_after_every_failure(tmp_path: Path, action: str, after
             assert rows(good) == [1, 2, 3, 4]
         if "delete" not in failing.failed:
             check_tidy(root)
-            assert {Path(name).name for name in data_files(root)} == referenced_data(root), "data files were left over"
+            assert {stored_path(name).name for name in data_files(root)} == referenced_data(root), (
+                "data files were left over"
+            )
         if not failing.failed:
             assert fail_at > 8
             return

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.metadata.entries import adds, entries, entry, names_of
 from tests.metadata.stores import Interrupted, check_tidy, commit_files, new_store, open_store, snapshots_on_disk
+from tests.places import stored_path
 
 from lakebed.format.binary_row import encode_row
 from lakebed.format.manifest.manifest import ADD, DELETE, as_deletes
@@ -127,7 +128,7 @@ def test_the_interval_merges_few(tmp_path: Path) -> None:
 def test_every_snapshot_of_a_random_history_folds_to_its_files(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         options = {"manifest.merge-min-count": str(data.draw(st.integers(2, 6))), "manifest.target-file-size": "64 kb"}
-        store = new_store(Path(folder, "t"), "id INT, p INT", partition_by=["p"], options=options)
+        store = new_store(stored_path(folder, "t"), "id INT, p INT", partition_by=["p"], options=options)
         model: dict[int, list[str]] = {}
         files: dict[str, dict[str, Any]] = {}
         for step in range(data.draw(st.integers(5, 30))):
@@ -183,7 +184,7 @@ def test_a_damaged_old_manifest_does_not_stop_appends(tmp_path: Path, caplog: py
     store = new_store(tmp_path / "t", options=OFTEN)
     for number in range(3):
         commit_files(store, adds(f"f{number}"))
-    damaged = Path(store.paths.manifest(metas(store)[0].file_name))
+    damaged = stored_path(store.paths.manifest(metas(store)[0].file_name))
     whole = damaged.read_bytes()
     damaged.write_bytes(whole[: len(whole) // 2])
     fresh = open_store(tmp_path / "t")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.metadata.entries import adds, names_of
 from tests.metadata.stores import Interrupted, check_tidy, commit_files, files_below, new_store, open_store
+from tests.places import delete_tree, stored_path
 
 from lakebed.errors import NotFoundError
 from lakebed.metadata.plan.file_scan import live_entries
@@ -47,7 +47,7 @@ def test_a_hint_does_not_lead_to_what_was_rolled_back(store: TableStore, target:
 
     racing = Interrupted(take_away, before="replace", ending="LATEST")
     commit_files(open_store(store.paths.root, racing), adds("new"))
-    hint = Path(store.paths.latest_hint)
+    hint = stored_path(store.paths.latest_hint)
     assert (int(hint.read_text()) if hint.exists() else None) == target
     assert store.snapshots.latest_id() == target
 
@@ -112,7 +112,7 @@ def test_a_change_of_schema_does_not_land_in_another_table(tmp_path: Path) -> No
     other = replace(old.schema(), comment="another table")
 
     def drop() -> None:
-        shutil.rmtree(root)
+        delete_tree(root)
         assert open_store(root).schemas.create(other)
 
     racing = open_store(root, Interrupted(drop))

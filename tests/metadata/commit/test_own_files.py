@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.metadata.entries import adds, entries, entry
 from tests.metadata.stores import Interrupted, check_tidy, commit_files, new_store, open_store
+from tests.places import stored_path
 
 from lakebed import Table
 from lakebed.errors import CommitConflictError, NotFoundError
@@ -85,10 +86,10 @@ def test_every_file_of_a_commit_is_checked(table: Callable[..., Table], kind: st
     made = table(options={"commit.durable": str(durable).lower()})
     made.write([{"id": 1, "v": "a"}])
     patterns = {"data": "bucket-0/data-*", "manifest": "manifest/manifest-[!l]*", "list": "manifest/manifest-list-*"}
-    before = set(Path(made.path).glob(patterns[kind]))
+    before = set(stored_path(made.path).glob(patterns[kind]))
 
     def remove() -> None:
-        (new, *_) = sorted(set(Path(made.path).glob(patterns[kind])) - before)
+        (new, *_) = sorted(set(stored_path(made.path).glob(patterns[kind])) - before)
         new.unlink()
 
     with pytest.raises(CommitConflictError, match="such as"):
@@ -149,7 +150,7 @@ def test_a_table_that_is_dropped_during_the_check_is_reported_as_dropped(
     """The drop comes after the commit has looked at the latest snapshot, and before it looks for its files."""
     made = table()
     made.write([{"id": 1, "v": "a"}])
-    root = Path(made.path)
+    root = stored_path(made.path)
 
     def drop() -> None:
         root.rename(root.parent / ".gone")

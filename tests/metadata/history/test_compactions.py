@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from tests.metadata.entries import adds
-from tests.metadata.stores import Logged, Rowless, open_store
+from tests.metadata.stores import Logged, open_store
+from tests.places import stored_path
 
 from lakebed import Table
 from lakebed.errors import NotFoundError
@@ -19,6 +19,7 @@ from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.history.compactions import Compaction, CompactionKind, find_compactions
 from lakebed.metadata.history.history_index import forget_indexes
+from lakebed.metadata.manifests import SHARED_CACHE
 from lakebed.metadata.store import TableStore
 
 COUNTS = ("input_files", "input_bytes", "input_rows", "output_files", "output_bytes", "output_rows")
@@ -35,7 +36,7 @@ def counts(one: Compaction) -> dict[str, int]:
 
 def without_facts(table: Table) -> None:
     """As if somebody else had written all of it."""
-    for path in Path(table.path, "snapshot").glob("snapshot-*"):
+    for path in stored_path(table.path, "snapshot").glob("snapshot-*"):
         raw = json.loads(path.read_text())
         raw.pop("properties", None)
         path.write_text(json.dumps(raw))
@@ -93,6 +94,7 @@ def test_manifests_tell_the_same(table: Callable[..., Table], primary_key: list[
         assert found.finished_millis == known.finished_millis
 
 
+@pytest.mark.local_disk
 def test_only_the_page_opens_manifests(table: Callable[..., Table]) -> None:
     one = table("k INT, v STRING", primary_key=["k"], options={"bucket": "1", "write-only": "true"})
     for number in range(4):
@@ -128,7 +130,7 @@ def test_an_append_table_is_fully_compacted_if_only_the_output_is_left(table: Ca
 
 def rowless(table: Table) -> TableStore:
     """The store of a table, for commits of files that are not written."""
-    return open_store(table.path, Rowless())
+    return open_store(table.path)
 
 
 def compacted(store: TableStore, properties: dict[str, str], **changes: Any) -> Compaction:
@@ -187,6 +189,7 @@ def test_a_file_that_only_moved_does_not_tell_when_it_began(table: Callable[...,
 # ------------------------------------------------------------------------------------------------- what goes meanwhile
 
 
+@pytest.mark.local_disk
 def test_a_compaction_that_expires_while_it_is_described(table: Callable[..., Table]) -> None:
     one = table("k INT, v STRING", primary_key=["k"], options={"bucket": "1", "write-only": "true"})
     for number in range(2):
@@ -198,7 +201,7 @@ def test_a_compaction_that_expires_while_it_is_described(table: Callable[..., Ta
     class Late(Logged):
         def call(self, name: str, path: str, run: Any) -> Any:
             if path.endswith(gone.delta_manifest_list):
-                for file in (Path(path), Path(one.path, "snapshot", "snapshot-2")):
+                for file in (stored_path(path), stored_path(one.path, "snapshot", "snapshot-2")):
                     file.unlink(missing_ok=True)
             return super().call(name, path, run)
 
@@ -212,6 +215,7 @@ def test_a_lost_manifest_is_told(table: Callable[..., Table]) -> None:
     made = one.compact(full=True)
     assert made is not None
     without_facts(one)
-    Path(one.path, "manifest", made.delta_manifest_list).unlink()
+    stored_path(one.path, "manifest", made.delta_manifest_list).unlink()
+    SHARED_CACHE.clear()
     with pytest.raises(NotFoundError, match="manifest list"):
         one.compactions()

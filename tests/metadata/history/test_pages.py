@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -27,6 +26,7 @@ from tests.metadata.long_histories import (
     write_history,
 )
 from tests.metadata.stores import Logged, commit_files, new_store, open_store
+from tests.places import copy_tree, delete_tree, stored_path
 
 from lakebed.errors import CommitOutcomeUnknownError, OptionError
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
@@ -89,11 +89,12 @@ def places(total: int) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", [None, "COMPACT"])
+@pytest.mark.local_disk
 def test_pages_by_offset_and_by_cursor_are_the_same(
     long: tuple[Path, list[Snapshot]], kind: str | None, tmp_path: Path
 ) -> None:
     root, made = long
-    store = open_store(shutil.copytree(root, tmp_path / "t"))
+    store = open_store(copy_tree(root, tmp_path / "t"))
     model = [one for one in reversed(made) if kind in {None, one.commit_kind}]
     by_cursor = list(pages(store, kind=kind))
     assert [one for page in by_cursor for one in page] == model
@@ -107,10 +108,11 @@ def test_pages_by_offset_and_by_cursor_are_the_same(
     assert (len(beyond), beyond.total, beyond.next_cursor) == (0, len(model), None)
 
 
+@pytest.mark.local_disk
 def test_what_a_page_opens(long: tuple[Path, list[Snapshot]], tmp_path: Path) -> None:
     """Whatever the page: those it shows and one more, once the index is there; without a filter just those it shows."""
     root, _ = long
-    copy = shutil.copytree(root, tmp_path / "t")
+    copy = copy_tree(root, tmp_path / "t")
 
     def opened(**asked: Any) -> tuple[int, Source]:
         log = Logged()
@@ -131,6 +133,7 @@ def test_what_a_page_opens(long: tuple[Path, list[Snapshot]], tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.local_disk
 def test_without_an_index_windows_grow_until_the_page_is_full(shape: str, tmp_path: Path) -> None:
     plain, made = write_history(tmp_path / "t", SHAPES[shape](COUNT, COMPACTIONS))
     model = [one for one in reversed(made) if one.commit_kind is C]
@@ -143,7 +146,7 @@ def test_without_an_index_windows_grow_until_the_page_is_full(shape: str, tmp_pa
     assert found == model
     assert page.total == COMPACTIONS, "all were seen at last"
     assert len(log.names("read", "snapshot-")) <= COUNT + 3 * len(model) // LIMIT + len(model)
-    assert not Path(plain.paths.history_index).exists()
+    assert not stored_path(plain.paths.history_index).exists()
     forget_indexes()
     first = compactions(store)
     if shape == "spread evenly":
@@ -178,6 +181,7 @@ def test_an_old_index_that_cannot_be_extended(tmp_path: Path) -> None:
     assert ids(page) == [100, *range(50, 42, -1)]
 
 
+@pytest.mark.local_disk
 def test_a_long_history_is_not_listed(tmp_path: Path) -> None:
     store, made = write_history(tmp_path / "t", spread(10_000, 200), noted=True)
     log = Logged()
@@ -234,12 +238,13 @@ def test_odd_users_and_numbers(tmp_path: Path) -> None:
     assert (ids(page), page.source) == ([4], Source.INDEX)
 
 
+@pytest.mark.local_disk
 def test_an_empty_table(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
     for kind in (None, "COMPACT"):
         page = find_page(store, kind=kind)
         assert (page.snapshots, page.next_cursor, page.total, page.scanned) == ((), None, 0, 0)
-    assert not Path(store.paths.history_index).exists()
+    assert not stored_path(store.paths.history_index).exists()
 
 
 @pytest.mark.parametrize(
@@ -285,12 +290,13 @@ def test_a_cursor_survives_commits_and_expiry(tmp_path: Path) -> None:
         for _ in range(4):
             commit_snapshot(store, C, noted=number % 2 == 0)
         for gone in range(1 + number * 15, 16 + number * 15):
-            Path(store.paths.snapshot(gone)).unlink()
+            stored_path(store.paths.snapshot(gone)).unlink()
     model = [one.id for one in reversed(made) if one.commit_kind is C]
     assert seen == model[: len(seen)]
     assert set(model) - set(seen) <= set(range(1, 15 * 8)), "only what expired is missing"
 
 
+@pytest.mark.local_disk
 def test_snapshots_that_go_while_a_page_is_made(tmp_path: Path) -> None:
     """Those that were chosen for the page expire right before they are opened."""
     store, made = write_history(tmp_path / "t", spread(60, 20), noted=True)
@@ -299,7 +305,7 @@ def test_snapshots_that_go_while_a_page_is_made(tmp_path: Path) -> None:
         def call(self, name: str, path: str, run: Any) -> Any:
             if name == "read" and path.endswith("/snapshot-6"):
                 for number in range(1, 10):
-                    Path(store.paths.snapshot(number)).unlink(missing_ok=True)
+                    stored_path(store.paths.snapshot(number)).unlink(missing_ok=True)
             return super().call(name, path, run)
 
     late = with_storage(store, Late())
@@ -314,13 +320,13 @@ def test_expiry_without_end_still_gives_a_page(tmp_path: Path) -> None:
     class Going(Logged):
         def call(self, name: str, path: str, run: Any) -> Any:
             if name == "read" and "/snapshot-" in path:
-                gone = min(int(one.name[9:]) for one in Path(store.paths.snapshots).glob("snapshot-*"))
+                gone = min(int(one.name[9:]) for one in stored_path(store.paths.snapshots).glob("snapshot-*"))
                 if path.endswith(f"/snapshot-{gone}"):
-                    Path(path).unlink()
+                    stored_path(path).unlink()
             return super().call(name, path, run)
 
     page = compactions(with_storage(store, Going()), limit=30)
-    left = sorted((int(one.name[9:]) for one in Path(store.paths.snapshots).glob("snapshot-*")), reverse=True)
+    left = sorted((int(one.name[9:]) for one in stored_path(store.paths.snapshots).glob("snapshot-*")), reverse=True)
     assert ids(page) == [number for number in left if number % 3 == 0]
     assert page.total == len(page)
 
@@ -376,6 +382,7 @@ def check_history(store: TableStore) -> None:
 
 @pytest.mark.parametrize("ours_again", [True, False])
 @pytest.mark.parametrize("on_top", [True, False])
+@pytest.mark.local_disk
 def test_ids_that_are_used_again(tmp_path: Path, *, ours_again: bool, on_top: bool) -> None:
     store, _ = write_history(tmp_path / "t", [A] * 50, noted=True)
     assert find_page(store, kind="APPEND", limit=1).total == 50
@@ -406,7 +413,7 @@ def test_a_rollback_where_nothing_can_be_written(tmp_path: Path) -> None:
 def test_a_table_that_was_made_anew_in_its_place(tmp_path: Path) -> None:
     store, _ = write_history(tmp_path / "t", [A] * 30)
     assert find_page(store, kind="APPEND").total == 30
-    shutil.rmtree(tmp_path / "t")
+    delete_tree(tmp_path / "t")
     store, _ = write_history(tmp_path / "t", [C] * 5)
     assert compactions(store).total == 5
     check_history(store)
@@ -416,9 +423,10 @@ def test_a_table_that_was_made_anew_in_its_place(tmp_path: Path) -> None:
 
 
 def segment(store: TableStore, number: int = 0) -> Path:
-    return Path(store.paths.history_segment(number))
+    return stored_path(store.paths.history_segment(number))
 
 
+@pytest.mark.local_disk
 def test_commits_keep_the_index(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
     made = [commit_files(store, adds(f"data-{number}", file_size=7)) for number in range(5)]
@@ -443,6 +451,7 @@ def test_a_commit_does_not_mind_what_becomes_of_its_line(tmp_path: Path, part: f
     assert find_page(store, kind="APPEND").source == Source.INDEX
 
 
+@pytest.mark.local_disk
 def test_an_interrupt_at_the_line_does_not_undo_the_commit(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
     interrupted = with_storage(store, Refusing(0, error=KeyboardInterrupt))
@@ -474,6 +483,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.local_disk
 def test_a_damaged_index_is_made_anew(tmp_path: Path, damage: str) -> None:
     store, _ = write_history(tmp_path / "t", spread(90, 30), noted=True)
     assert compactions(store).total == 30
@@ -487,6 +497,7 @@ def test_a_damaged_index_is_made_anew(tmp_path: Path, damage: str) -> None:
         assert len(segment(store).read_bytes().split(b"\n\n")) == 90, "old lines were not cleaned up"
 
 
+@pytest.mark.local_disk
 def test_lines_that_claim_to_match_are_not_believed(tmp_path: Path) -> None:
     """Kinds that the index has wrong, with checks that are right: a page shows none of them, and begins anew."""
     store, _ = write_history(tmp_path / "t", spread(90, 30), noted=True)
@@ -497,15 +508,17 @@ def test_lines_that_claim_to_match_are_not_believed(tmp_path: Path) -> None:
     check_history(store)
 
 
+@pytest.mark.local_disk
 def test_old_segments_go(tmp_path: Path) -> None:
     store, _ = write_history(tmp_path / "t", [A] * 1100, noted=True)
-    assert {one.name for one in Path(store.paths.history_index).iterdir()} == {"history-0", "history-1"}
+    assert {one.name for one in stored_path(store.paths.history_index).iterdir()} == {"history-0", "history-1"}
     for number in range(1, 1050):
-        Path(store.paths.snapshot(number)).unlink()
+        stored_path(store.paths.snapshot(number)).unlink()
     assert find_page(store, kind="APPEND").total == 51
-    assert {one.name for one in Path(store.paths.history_index).iterdir()} == {"history-1"}
+    assert {one.name for one in stored_path(store.paths.history_index).iterdir()} == {"history-1"}
 
 
+@pytest.mark.local_disk
 def test_the_index_is_left_in_peace(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
     commit_files(store, adds("data-1"))
@@ -523,7 +536,7 @@ def test_holes(tmp_path: Path, listed: int, monkeypatch: pytest.MonkeyPatch) -> 
     store, _ = write_history(tmp_path / "t", spread(90, 30), noted=True)
     assert compactions(store, limit=1).total == 30
     for number in (90, 60, 59, 30, 1):
-        Path(store.paths.snapshot(number)).unlink()
+        stored_path(store.paths.snapshot(number)).unlink()
     page = compactions(store, limit=12)
     assert ids(page) == [87, 84, 81, 78, 75, 72, 69, 66, 63, 57, 54, 51]
     assert page.total == 27
@@ -531,7 +544,7 @@ def test_holes(tmp_path: Path, listed: int, monkeypatch: pytest.MonkeyPatch) -> 
     everything = [one for page in pages(store, limit=7) for one in ids(page)]
     assert everything == [number for number in range(89, 1, -1) if number not in {60, 59, 30}]
     restored = snapshot(60, C)
-    Path(store.paths.snapshot(60)).write_text(snapshot_to_json(restored))
+    stored_path(store.paths.snapshot(60)).write_text(snapshot_to_json(restored))
     assert 60 in ids(compactions(store, limit=99))
 
 
@@ -542,7 +555,7 @@ def test_long_histories_find_their_first_snapshot(
     monkeypatch.setattr(history_index, "LISTED", 0)
     store, _ = write_history(tmp_path / "t", [A] * 100, first=50, noted=True)
     if hint is not None:
-        Path(store.paths.earliest_hint).write_text(hint)
+        stored_path(store.paths.earliest_hint).write_text(hint)
     page = find_page(store, kind="APPEND", offset=95)
     assert (ids(page), page.total) == ([54, 53, 52, 51, 50], 100)
 
@@ -619,6 +632,7 @@ def test_the_check_tells_any_two_snapshots_apart() -> None:
     assert len({check_of(one), *map(check_of, others)}) == 8
 
 
+@pytest.mark.local_disk
 def test_all_at_the_old_end_costs_the_same(tmp_path: Path) -> None:
     store, _ = write_history(tmp_path / "t", at_the_old_end(400, 80), noted=True)
     page = compactions(store)

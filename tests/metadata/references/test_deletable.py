@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.metadata.stores import new_store
+from tests.places import stored_path
 
 from lakebed.errors import CorruptError
 from lakebed.metadata.references.deletable import check_deletable, check_own_folders, linked_folder
@@ -47,7 +48,7 @@ def test_nothing_is_deleted_if_one_path_leads_out(tmp_path: Path) -> None:
 
 def test_links(tmp_path: Path) -> None:
     store = new_store(tmp_path / "t")
-    root = Path(store.paths.root)
+    root = stored_path(store.paths.root)
     (tmp_path / "u").mkdir()
     (root / "p=1").symlink_to(tmp_path / "u")
     assert linked_folder(store.storage, str(root), f"{root}/p=1/bucket-0") == f"{root}/p=1"

@@ -7,6 +7,7 @@ import pytest
 from tests.metadata.entries import adds, entries, entry
 from tests.metadata.needed_files import needed_files
 from tests.metadata.stores import Logged, commit_files, new_store, open_store
+from tests.places import stored_path
 
 from lakebed.format.manifest.avro import unpacked
 from lakebed.format.manifest.manifest import ManifestMeta, as_deletes, decode_manifest_list, encode_manifest_list
@@ -43,7 +44,7 @@ def all_needed(store: TableStore) -> set[str]:
 
 
 def names(paths: set[str]) -> set[str]:
-    return {Path(path).name for path in paths}
+    return {stored_path(path).name for path in paths}
 
 
 # ------------------------------------------------------------------------------------------------------------ chains
@@ -88,7 +89,7 @@ def test_lists_in_other_bytes_are_compared_by_what_they_say(store: TableStore) -
     path = store.paths.manifest(second.base_manifest_list)
     metas = decode_manifest_list(store.storage.read(path), where=path)
     told = [ManifestMeta(**{**{f: getattr(m, f) for f in m.__slots__}, "total_buckets": 7}) for m in metas]
-    Path(path).write_bytes(encode_manifest_list(told, codec="deflate"))
+    stored_path(path).write_bytes(encode_manifest_list(told, codec="deflate"))
     assert [link.is_plain for link in links(store, store.snapshots.read_many([1, 2]))] == [True]
 
 
@@ -160,10 +161,10 @@ def test_what_only_a_tag_needs(store: TableStore) -> None:
         store.storage.delete(store.paths.snapshot(snapshot))
     assert only_needed_by(store, old) == []  # the tag is
     found = only_needed_by(store, old, without_tags=["t"])
-    assert [(Path(file.path).name, file.size, file.kind) for file in found] == [
+    assert [(stored_path(file.path).name, file.size, file.kind) for file in found] == [
         ("data-2", 1000, "data"),
         *(
-            (name, Path(store.paths.manifest(name)).stat().st_size, "manifest list")
+            (name, stored_path(store.paths.manifest(name)).stat().st_size, "manifest list")
             for name in sorted([old.base_manifest_list, old.delta_manifest_list])
         ),
     ]
@@ -177,7 +178,7 @@ def test_what_only_the_newest_snapshots_need(store: TableStore) -> None:
         commit_files(store, adds(f"data-{number}"))
     newest = store.snapshots.read_many([3, 4])
     found = only_needed_by(store, newest, without_snapshots=[3, 4], changelogs=True)
-    assert [Path(file.path).name for file in found if file.kind == "data"] == ["data-2", "data-3"]
+    assert [stored_path(file.path).name for file in found if file.kind == "data"] == ["data-2", "data-3"]
     assert sum(file.kind == "manifest" for file in found) == 2
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.metadata.histories import add, history
+from tests.places import copy_file, delete_tree, stored_path
 
 from lakebed.errors import CorruptError
 from lakebed.metadata.branches import create_branch, drop_branch
@@ -29,11 +29,11 @@ def store(tmp_path: Path) -> TableStore:
 
 def lose(store: TableStore, *numbers: int) -> None:
     for number in numbers:
-        Path(store.paths.snapshot(number)).unlink()
+        stored_path(store.paths.snapshot(number)).unlink()
 
 
 def without_index(store: TableStore) -> None:
-    shutil.rmtree(store.paths.history_index)
+    delete_tree(store.paths.history_index)
 
 
 def test_a_complete_history_lost_nothing(store: TableStore) -> None:
@@ -51,8 +51,8 @@ def test_a_complete_history_lost_nothing(store: TableStore) -> None:
 def test_a_table_that_never_had_a_snapshot(tmp_path: Path) -> None:
     store = history(tmp_path)
     check_complete(store)
-    Path(store.paths.snapshots).mkdir(exist_ok=True)
-    Path(store.paths.latest_hint).write_text("1")
+    stored_path(store.paths.snapshots).mkdir(exist_ok=True)
+    stored_path(store.paths.latest_hint).write_text("1")
     check_complete(store)
 
 
@@ -93,24 +93,24 @@ def test_a_gap_that_a_fast_forward_left_is_no_loss(store: TableStore, paged: boo
 def test_a_gap_of_a_rollback_that_stopped_halfway_is_no_loss(store: TableStore) -> None:
     create_tag(store, "t", snapshot=2)
     expire_snapshots(store, retain_min=1, retain_max=1, older_than=FUTURE)
-    shutil.copy(store.paths.tag("t"), store.paths.snapshot(2))
+    copy_file(store.paths.tag("t"), store.paths.snapshot(2))
     assert store.snapshots.ids() == [2, 5]
     check_complete(store)
 
 
 def keep_tags(store: TableStore) -> None:
     without_index(store)
-    Path(store.paths.latest_hint).unlink()
+    stored_path(store.paths.latest_hint).unlink()
 
 
 def keep_hints(store: TableStore) -> None:
     without_index(store)
-    Path(store.paths.tag("t")).unlink()
+    stored_path(store.paths.tag("t")).unlink()
 
 
 def keep_index(store: TableStore) -> None:
-    Path(store.paths.latest_hint).unlink()
-    Path(store.paths.tag("t")).unlink()
+    stored_path(store.paths.latest_hint).unlink()
+    stored_path(store.paths.tag("t")).unlink()
 
 
 @pytest.mark.parametrize(

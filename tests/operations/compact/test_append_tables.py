@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.places import stored_path
 
 import lakebed
 from lakebed import changes
@@ -108,12 +108,12 @@ def test_a_delete_that_landed_meanwhile_is_not_undone(lake: lakebed.Lake, monkey
         table.delete("id = 1")
         return real(*arguments)
 
-    before = {path.name for path in Path(table.path).rglob("*.parquet")}
+    before = {path.name for path in stored_path(table.path).rglob("*.parquet")}
     monkeypatch.setattr(compact_append, "commit", late)
     with pytest.raises(CommitConflictError):
         table.compact(full=True)
     assert sorted(rows(table.scan())) == [(0,), (2,)]
-    assert {path.name for path in Path(table.path).rglob("*.parquet")} == before
+    assert {path.name for path in stored_path(table.path).rglob("*.parquet")} == before
     monkeypatch.setattr(compact_append, "commit", real)
     table.compact(full=True)
     assert sorted(rows(table.scan())) == [(0,), (2,)]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from tests.metadata.entries import adds
 from tests.metadata.needed_files import files_on_disk
+from tests.places import stored_path
 
 from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind, Snapshot
@@ -19,7 +19,7 @@ def change(store: TableStore, kind: CommitKind, new: pa.Table, old: pa.Table | N
     """A commit that adds and deletes files; the files are there, with the size that their entries say."""
     for row in new.to_pylist():
         for name in [row["file_name"], *row["extra_files"]]:
-            path = Path(store.paths.bucket("", row["bucket"]), name)
+            path = stored_path(store.paths.bucket("", row["bucket"]), name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(b"x" * (row["file_size"] if name == row["file_name"] else 7))
     both = new if old is None else pa.concat_tables([as_deletes(old), new])
@@ -33,4 +33,4 @@ def add(store: TableStore, *names: str) -> Snapshot:
 
 
 def names_on_disk(store: TableStore) -> set[str]:
-    return {Path(path).name for path in files_on_disk(store) if "/bucket-" in path}
+    return {stored_path(path).name for path in files_on_disk(store) if "/bucket-" in path}

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from tests.metadata.entries import adds
 from tests.metadata.needed_files import files_on_disk, needed_files
 from tests.metadata.stores import Failing, Interrupted, Logged, commit_files, new_store, open_store, write_snapshot
 from tests.operations.expire.small_histories import add, change, names_on_disk
+from tests.places import copy_tree, delete_tree, stored_path
 
 from lakebed.errors import LakebedError, OptionError, StorageError
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
@@ -179,7 +179,7 @@ def test_deleted_files_go_with_the_last_snapshot_that_had_them(store: TableStore
     add(store, "data-4")
     done = expire(store, 2)
     assert done.snapshots == (1,)
-    assert [Path(file.path).name for file in done.removal.files if file.kind == "data"] == ["data-1"]
+    assert [stored_path(file.path).name for file in done.removal.files if file.kind == "data"] == ["data-1"]
     assert names_on_disk(store) == {"data-2", "data-3", "data-4"}
 
 
@@ -188,7 +188,7 @@ def test_a_file_that_changes_its_level_stays_and_its_old_extra_file_goes(store: 
     change(store, CommitKind.APPEND, old)
     change(store, CommitKind.COMPACT, new, old)
     done = expire(store, 1)
-    assert [(Path(f.path).name, f.size) for f in done.removal.files if f.kind == "data"] == [("data-1.a", 7)]
+    assert [(stored_path(f.path).name, f.size) for f in done.removal.files if f.kind == "data"] == [("data-1.a", 7)]
     assert names_on_disk(store) == {"data-1", "data-1.b"}
 
 
@@ -222,7 +222,7 @@ def test_snapshots_with_another_past_keep_their_files(store: TableStore) -> None
     store.storage.delete(store.paths.tag("t"))
     done = expire(store, 1)
     assert done.snapshots == (1, 2)
-    assert [Path(file.path).name for file in done.removal.files if file.kind == "data"] == ["data-2"]
+    assert [stored_path(file.path).name for file in done.removal.files if file.kind == "data"] == ["data-2"]
     assert names_on_disk(store) == {"data-1", "data-b2", "data-b3"}
     manifests = {path for path in files_on_disk(store) - needed_files(store) if "/manifest/" in path}
     assert len(manifests) == 2  # the lists of the branch's second snapshot, which went with the branch
@@ -262,7 +262,7 @@ def test_a_tag_keeps_its_files_and_its_lists(store: TableStore) -> None:
 
 def test_index_files_and_statistics_go_when_nobody_names_them(store: TableStore) -> None:
     def index(number: int, kind: int = ADD) -> IndexEntry:
-        path = Path(store.paths.index(f"index-{number}"))
+        path = stored_path(store.paths.index(f"index-{number}"))
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"x" * number)
         return IndexEntry(
@@ -279,7 +279,7 @@ def test_index_files_and_statistics_go_when_nobody_names_them(store: TableStore)
     change(store, CommitKind.OVERWRITE, adds("data-2"), index=(index(3), index(1, DELETE)))
     add(store, "data-3")
     done = expire(store, 2)
-    assert [(Path(f.path).name, f.size) for f in done.removal.files if f.kind == "index"] == [("index-1", 1)]
+    assert [(stored_path(f.path).name, f.size) for f in done.removal.files if f.kind == "index"] == [("index-1", 1)]
     assert done.removal.by_kind()["index manifest"][0] == 1
     assert files_on_disk(store) == needed_files(store)
     assert "index manifest" not in expire(store, 1).removal.by_kind()
@@ -289,8 +289,8 @@ def test_index_files_and_statistics_go_when_nobody_names_them(store: TableStore)
 def test_changelogs_go_with_their_snapshots_even_under_a_tag(store: TableStore) -> None:
     def with_changelog(number: int) -> None:
         name = f"changelog-{number}"
-        Path(store.paths.bucket("", 0)).mkdir(exist_ok=True)
-        Path(store.paths.bucket("", 0), name).write_bytes(b"x" * 1000)
+        stored_path(store.paths.bucket("", 0)).mkdir(exist_ok=True)
+        stored_path(store.paths.bucket("", 0), name).write_bytes(b"x" * 1000)
         change(store, CommitKind.APPEND, adds(f"data-{number}"), changelog=adds(name))
 
     for number in range(3):
@@ -302,6 +302,7 @@ def test_changelogs_go_with_their_snapshots_even_under_a_tag(store: TableStore) 
     assert files_on_disk(store) == needed_files(store)
 
 
+@pytest.mark.local_disk
 def test_empty_folders_go_if_the_table_says_so(tmp_path: Path) -> None:
     for option, left in (("true", False), ("false", True)):
         root = tmp_path / option
@@ -309,8 +310,8 @@ def test_empty_folders_go_if_the_table_says_so(tmp_path: Path) -> None:
         change(store, CommitKind.APPEND, adds("data-1", bucket=1))
         change(store, CommitKind.COMPACT, adds("data-2", bucket=2), adds("data-1", bucket=1))
         expire(store, 1)
-        assert Path(store.paths.bucket("", 1)).exists() == left
-        assert Path(store.paths.bucket("", 2)).exists()
+        assert stored_path(store.paths.bucket("", 1)).exists() == left
+        assert stored_path(store.paths.bucket("", 2)).exists()
 
 
 def test_sizes_are_those_on_disk(store: TableStore) -> None:
@@ -318,7 +319,7 @@ def test_sizes_are_those_on_disk(store: TableStore) -> None:
         change(store, CommitKind.COMPACT, adds(f"data-{number + 1}"), adds(f"data-{number}") if number else None)
     planned = expire(store, 1, dry_run=True)
     assert {file.path: file.size for file in planned.removal.files} == {
-        file.path: Path(file.path).stat().st_size for file in planned.removal.files
+        file.path: stored_path(file.path).stat().st_size for file in planned.removal.files
     }
     done = expire(store, 1)
     assert done.removal.files == planned.removal.files
@@ -367,8 +368,8 @@ def test_failing_at_any_call_leaves_a_sound_table(tmp_path: Path, *, after: bool
     history(tmp_path / "made")
     root = tmp_path / "t"
     for fail_at in range(1, 500):
-        shutil.rmtree(root, ignore_errors=True)
-        shutil.copytree(tmp_path / "made", root)
+        delete_tree(root)
+        copy_tree(tmp_path / "made", root)
         store = open_store(root)
         storage = Failing(fail_at, after=after, forever=forever)
         failing = open_store(root, storage)

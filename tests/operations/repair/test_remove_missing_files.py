@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from tests.lakes import reopened
+from tests.places import stored_path
 
 from lakebed import Lake, LakebedError, Table
 
@@ -35,7 +36,8 @@ def table(request: pytest.FixtureRequest, lake: Lake) -> Table:
 def test_the_rest_can_be_read_again(table: Table) -> None:
     lost = paths_of(table)[0]
     held = set(pa.concat_tables([table.scan().to_arrow()])["id"].to_pylist())
-    Path(lost).unlink()
+    stored_path(lost).unlink()
+    table = reopened(table)
     with pytest.raises(LakebedError):
         table.scan().to_arrow()
     before = table.latest_snapshot()
@@ -70,7 +72,7 @@ def test_vectors_of_missing_files_go_with_them(lake: Lake) -> None:
     assert len(marked) == 1
     (name,) = {vector["f0"] for vector in marked["dv_ranges"].to_pylist()[0]}
     (lost,) = [path for path in paths_of(table) if path.endswith(name)]
-    Path(lost).unlink()
+    stored_path(lost).unlink()
     table.remove_missing_files(dry_run=False)
     assert table.scan().to_arrow()["id"].to_pylist() == [2]
     assert len(lake.system_table("db.v$table_indexes").scan().to_arrow()) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from tests.effort import STRIDE
 from tests.lakes import open_lake
+from tests.places import copy_tree, stored_path
 
 import lakebed
 from lakebed import Lake, Table
@@ -40,7 +40,7 @@ def rows_of_all(table: Table) -> dict[int, list[Any]]:
 
 def files_of(table: Table, kind: str, number: int) -> list[Path]:
     """The files of a kind that a commit brought."""
-    root, snapshot = Path(table.path), table.snapshot(number)
+    root, snapshot = stored_path(table.path), table.snapshot(number)
     before = [] if number == 1 else [table.snapshot(number - 1)]
     store = table._store
     match kind:
@@ -78,7 +78,11 @@ def zeroed(path: Path) -> None:
     path.write_bytes(bytes(path.stat().st_size))
 
 
-DAMAGES: tuple[Callable[[Path], None], ...] = (emptied, halved, Path.unlink, zeroed)
+def deleted(path: Path) -> None:
+    path.unlink()
+
+
+DAMAGES: tuple[Callable[[Path], None], ...] = (emptied, halved, deleted, zeroed)
 
 
 def states() -> Iterator[tuple[int, tuple[str, ...], Callable[[Path], None]]]:
@@ -97,7 +101,7 @@ def test_every_torn_state_is_repaired(tmp_path: Path) -> None:
     every = list(states())
     assert len(every) == 93
     for count, (torn, kinds, damage) in enumerate(every[::STRIDE]):
-        warehouse = shutil.copytree(tmp_path / "start", tmp_path / str(count))
+        warehouse = copy_tree(tmp_path / "start", tmp_path / str(count))
         table = open_lake(warehouse).table("db.t")
         numbers = range(COMMITS - torn + 1, COMMITS + 1)
         for path in {path for number in numbers for kind in kinds for path in files_of(table, kind, number)}:
@@ -107,7 +111,7 @@ def test_every_torn_state_is_repaired(tmp_path: Path) -> None:
         plan = again.repair(dry_run=True)
         left = COMMITS if kinds == ("LATEST",) else COMMITS - torn
         assert (plan.target, plan.dry_run) == (left, True), (torn, kinds, damage)
-        gone = damage is Path.unlink and "snapshot" in kinds
+        gone = damage is deleted and "snapshot" in kinds
         assert plan.snapshots == (() if gone else tuple(range(left + 1, COMMITS + 1)))
         done = again.repair()
         assert (done.target, done.snapshots, done.dry_run) == (plan.target, plan.snapshots, False)
@@ -139,7 +143,7 @@ def test_an_append_to_a_torn_table_is_refused_although_it_would_not_read_the_man
     table = lake.create_table("db.t", "id INT")
     for number in range(3):
         table.write([{"id": number}])
-    for damage in (emptied, Path.unlink):
+    for damage in (emptied, deleted):
         (path,) = files_of(table, "manifest", 3)
         kept = path.read_bytes()
         damage(path)
@@ -168,9 +172,9 @@ def test_what_a_repair_shows(lake: Lake) -> None:
     for number in range(4):
         table.write([{"id": number}])
     table.create_tag("last")
-    emptied(Path(table.path, "snapshot/snapshot-4"))
+    emptied(stored_path(table.path, "snapshot/snapshot-4"))
     halved(files_of(table, "manifest-list", 3)[1])
-    emptied(Path(table.path, "tag/tag-last"))
+    emptied(stored_path(table.path, "tag/tag-last"))
     plan = table.repair(dry_run=True)
     head, fourth, why, third, missing, second, rest = str(plan).splitlines()
     assert head == "db.t: would roll back to snapshot 2, delete 2 snapshots (3, 4), tag last, correct LATEST"
@@ -191,7 +195,7 @@ def test_a_damaged_snapshot_file_is_restored_from_a_tag(lake: Lake) -> None:
     for number in range(3):
         table.write([{"id": number}])
     table.create_tag("kept")
-    emptied(Path(table.path, "snapshot/snapshot-3"))
+    emptied(stored_path(table.path, "snapshot/snapshot-3"))
     plan = table.repair(dry_run=True)
     assert (plan.target, plan.snapshots, plan.states[0].tag, plan.is_needed) == (3, (), "kept", True)
     assert "damaged, can be restored from tag kept: snapshot 3" in str(plan)
@@ -204,7 +208,7 @@ def test_a_torn_schema_is_removed(lake: Lake) -> None:
     table = lake.create_table("db.t", "id INT")
     table.write([{"id": 1}])
     table.alter(AddColumn("c", "INT"))
-    emptied(Path(table.path, "schema/schema-1"))
+    emptied(stored_path(table.path, "schema/schema-1"))
     again = lakebed.connect(lake.warehouse).table("db.t")
     with pytest.raises(CorruptError, match="lakebed repair"):
         again.count()
@@ -230,16 +234,16 @@ def test_no_whole_snapshot_changes_nothing(lake: Lake) -> None:
 def test_a_table_without_snapshots(lake: Lake) -> None:
     table = lake.create_table("db.t", "id INT")
     assert str(table.repair()) == "db.t: nothing to repair"
-    Path(table.path, "snapshot").mkdir()
-    Path(table.path, "snapshot/LATEST").write_text("1")
+    stored_path(table.path, "snapshot").mkdir()
+    stored_path(table.path, "snapshot/LATEST").write_text("1")
     assert table.repair().hints == ("LATEST",)
-    assert not Path(table.path, "snapshot/LATEST").exists()
+    assert not stored_path(table.path, "snapshot/LATEST").exists()
 
 
 def test_a_newer_format_is_not_damage(lake: Lake) -> None:
     table = lake.create_table("db.t", "id INT")
     table.write([{"id": 1}])
-    path = Path(table.path, "snapshot/snapshot-2")
+    path = stored_path(table.path, "snapshot/snapshot-2")
     path.write_text('{"version": 99}')
     with pytest.raises(LakebedError, match="upgrade"):
         table.repair()
@@ -251,7 +255,7 @@ def test_a_branch_is_repaired_by_itself(lake: Lake) -> None:
     table.write([{"id": 1}])
     dev = table.create_branch("dev", snapshot=1)
     dev.write([{"id": 2}])
-    emptied(Path(table.path, "branch/branch-dev/snapshot/snapshot-2"))
+    emptied(stored_path(table.path, "branch/branch-dev/snapshot/snapshot-2"))
     assert not table.repair().is_needed
     assert dev.repair().snapshots == (2,)
     assert dev.count() == 1

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from tests.places import stored_path
 
 import lakebed
 from lakebed.format.manifest.avro import decode_records
@@ -91,7 +92,7 @@ class Surgeon:
 
     def __init__(self, table: lakebed.Table) -> None:
         self.table = table
-        self.root = Path(table.path)
+        self.root = stored_path(table.path)
 
     # ------------------------------------------------------------------------------------------------- looking
 

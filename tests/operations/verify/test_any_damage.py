@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from tests.metadata.stores import files_below
 from tests.operations.verify.damage import rows
+from tests.places import stored_path
 
 import lakebed
 from lakebed.changes import AddColumn
@@ -46,14 +46,16 @@ def table(lake: lakebed.Lake) -> lakebed.Table:
 def told(table: lakebed.Table) -> list[str]:
     # another handle, as what this one remembers of schemas would hide the damage
     store = (
-        lakebed.connect(Path(table.path).parent.parent).table("db.d")._store if schema_is_sound(table) else table._store
+        lakebed.connect(stored_path(table.path).parent.parent).table("db.d")._store
+        if schema_is_sound(table)
+        else table._store
     )
     return [problem.code for problem in verify(store, deep=True).problems]
 
 
 def schema_is_sound(table: lakebed.Table) -> bool:
     try:
-        lakebed.connect(Path(table.path).parent.parent).table("db.d")
+        lakebed.connect(stored_path(table.path).parent.parent).table("db.d")
     except lakebed.LakebedError:
         return False
     return True
@@ -68,7 +70,7 @@ def needed_files(table: lakebed.Table) -> list[str]:
 def test_any_file_damaged_in_any_way(table: lakebed.Table, damage: str) -> None:
     assert told(table) == []
     for name in needed_files(table):
-        path = Path(table.path, name)
+        path = stored_path(table.path, name)
         before = path.read_bytes()
         path.write_bytes(DAMAGES[damage](before))
         codes = told(table)
@@ -80,7 +82,7 @@ def test_any_file_damaged_in_any_way(table: lakebed.Table, damage: str) -> None:
 
 def test_any_file_gone(table: lakebed.Table) -> None:
     for name in needed_files(table):
-        path = Path(table.path, name)
+        path = stored_path(table.path, name)
         before = path.read_bytes()
         path.unlink()
         codes = told(table)
@@ -93,10 +95,10 @@ def test_any_file_gone(table: lakebed.Table) -> None:
 def test_a_repair_of_a_damaged_table_takes_nothing_that_is_needed(table: lakebed.Table, damage: str) -> None:
     """Not even when everything is old."""
     for name in needed_files(table):
-        path = Path(table.path, name)
+        path = stored_path(table.path, name)
         before = path.read_bytes()
         path.write_bytes(DAMAGES[damage](before))
-        for file in Path(table.path).rglob("*"):
+        for file in stored_path(table.path).rglob("*"):
             if file.is_file():
                 os.utime(file, (time.time() - 2 * 86_400,) * 2)
         there = files_below(table.path)

@@ -23,6 +23,7 @@ from tests.operations.verify.damage import (
     partitioned,
     with_vectors,
 )
+from tests.places import stored_path
 
 import lakebed
 from lakebed.format.binary_row import EMPTY_ROW, encode_row
@@ -228,7 +229,7 @@ def test_many_damaged_files_of_a_folder_are_one_problem(lake: lakebed.Lake) -> N
 def test_vectors_must_decode(lake: lakebed.Lake, at: int, why: str) -> None:
     table = with_vectors(lake)
     (entry,) = Surgeon(table).index_entries()
-    path = Path(table.path, "index", entry.file_name)
+    path = stored_path(table.path, "index", entry.file_name)
     data = bytearray(path.read_bytes())
     data[at] ^= 0xFF
     path.write_bytes(data)
@@ -240,7 +241,7 @@ def test_a_vector_with_another_number_of_rows(lake: lakebed.Lake) -> None:
     (entry,) = Surgeon(table).index_entries()
     (vector,) = entry.vectors or ()
     Surgeon(table).change_index(lambda one: replace(one, vectors=(replace(vector, cardinality=2),)))
-    check(table, "wrong-deletion-vector", Path(table.path, "index", entry.file_name))
+    check(table, "wrong-deletion-vector", stored_path(table.path, "index", entry.file_name))
 
 
 # ---------------------------------------------------------------------------------------------------- hash indexes

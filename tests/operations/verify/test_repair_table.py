@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.metadata.stores import files_below
 from tests.operations.verify.damage import Surgeon, appended, found, rows
+from tests.places import stored_path
 
 import lakebed
 from lakebed.errors import StorageError
@@ -30,10 +31,11 @@ LEFT_OVER = {
 
 
 def leave(table: lakebed.Table, name: str, *, age: float = 0, content: bytes = b"12345") -> Path:
-    path = Path(table.path, name)
+    path = stored_path(table.path, name)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(content)
-    os.utime(path, (time.time() - age,) * 2)
+    if age:
+        os.utime(path, (time.time() - age,) * 2)
     return path
 
 
@@ -42,6 +44,7 @@ def planned(report: Report) -> set[str]:
 
 
 @pytest.mark.parametrize("name", LEFT_OVER)
+@pytest.mark.local_disk
 def test_an_old_left_over_is_a_warning_and_goes(lake: lakebed.Lake, name: str) -> None:
     table = appended(lake)
     path = leave(table, name, age=TWO_DAYS)
@@ -70,6 +73,7 @@ def test_a_young_left_over_is_told_and_stays(lake: lakebed.Lake, name: str) -> N
     assert path.exists()
 
 
+@pytest.mark.local_disk
 def test_many_left_overs_of_a_kind_are_one_problem(lake: lakebed.Lake) -> None:
     table = appended(lake)
     for i in range(7):
@@ -80,6 +84,7 @@ def test_many_left_overs_of_a_kind_are_one_problem(lake: lakebed.Lake) -> None:
     assert "and 2 more" in problem.where
 
 
+@pytest.mark.local_disk
 def test_files_that_are_nobodys_business_are_left_alone(lake: lakebed.Lake) -> None:
     table = appended(lake)
     leave(table, "README.md", age=TWO_DAYS)
@@ -87,11 +92,12 @@ def test_files_that_are_nobodys_business_are_left_alone(lake: lakebed.Lake) -> N
     assert found(table) == []
 
 
+@pytest.mark.local_disk
 def test_nothing_is_unreferenced_where_a_reference_cannot_be_read(lake: lakebed.Lake) -> None:
     """The files of a lost manifest look like left-overs, and they are all that is left of its rows."""
     table = appended(lake)
     Surgeon(table).manifest_of(2).unlink()
-    for path in Path(table.path).rglob("*"):
+    for path in stored_path(table.path).rglob("*"):
         if path.is_file():
             os.utime(path, (time.time() - TWO_DAYS,) * 2)
     before = files_below(table.path)
@@ -107,7 +113,7 @@ def test_nothing_is_unreferenced_where_a_reference_cannot_be_read(lake: lakebed.
 )
 def test_hints_are_written_anew(lake: lakebed.Lake, hint: str, text: str, right: str) -> None:
     table = appended(lake)
-    path = Path(table.path, "snapshot", hint)
+    path = stored_path(table.path, "snapshot", hint)
     path.write_text(text)
     assert planned(verify(table._store)) == set(), "nobody asked for a repair"
     (step,) = verify(table._store, repair=True).repairs
@@ -136,11 +142,12 @@ def test_damaged_sidecars_go(lake: lakebed.Lake, name: str, content: bytes) -> N
     assert all(other.exists() for other in sound)
 
 
+@pytest.mark.local_disk
 def test_a_repaired_table_still_has_its_rows(lake: lakebed.Lake) -> None:
     table = appended(lake)
     for name in LEFT_OVER:
         leave(table, name, age=TWO_DAYS)
-    Path(table.path, "snapshot/LATEST").write_text("99")
+    stored_path(table.path, "snapshot/LATEST").write_text("99")
     report = verify(table._store, repair=True, dry_run=False)
     assert len(report.repairs) == len(LEFT_OVER) + 1
     assert all(step.done for step in report.repairs)
@@ -149,6 +156,7 @@ def test_a_repaired_table_still_has_its_rows(lake: lakebed.Lake) -> None:
     assert table.scan().to_arrow().num_rows == 9
 
 
+@pytest.mark.local_disk
 def test_what_the_storage_refuses_is_told(lake: lakebed.Lake) -> None:
     class Stubborn(LocalStorage):
         def delete(self, path: str) -> None:
@@ -169,7 +177,7 @@ def test_what_the_storage_refuses_is_told(lake: lakebed.Lake) -> None:
 def test_a_report_reads_like_one(lake: lakebed.Lake) -> None:
     table = appended(lake)
     Surgeon(table).file_of(2).unlink()
-    Path(table.path, "snapshot/LATEST").write_text("2")
+    stored_path(table.path, "snapshot/LATEST").write_text("2")
     report = verify(table._store, repair=True)
     text = str(report)
     first, second, *_ = text.splitlines()

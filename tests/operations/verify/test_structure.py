@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from tests.operations.verify.damage import (
     rows,
     with_vectors,
 )
+from tests.places import copy_file, copy_tree, delete_tree, stored_path
 
 import lakebed
 from lakebed.changes import AddColumn
@@ -49,7 +49,7 @@ def changed(**values: Any) -> Callable[[Row], Row]:
 
 def test_a_snapshot_that_is_no_json(lake: lakebed.Lake) -> None:
     table = appended(lake)
-    Path(table.path, "snapshot/snapshot-2").write_text("{broken")
+    stored_path(table.path, "snapshot/snapshot-2").write_text("{broken")
     assert found(table) == [(ERROR, "unreadable-snapshot", "snapshot/snapshot-2")]
 
 
@@ -69,7 +69,7 @@ def test_a_snapshot_under_another_number(lake: lakebed.Lake) -> None:
 def test_a_hole_between_snapshots(lake: lakebed.Lake, gone: list[int], what: str) -> None:
     table = appended(lake, commits=5)
     for number in gone:
-        Path(table.path, f"snapshot/snapshot-{number}").unlink()
+        stored_path(table.path, f"snapshot/snapshot-{number}").unlink()
     problem = only_problem(table)
     assert (problem.severity, problem.code) == (ERROR, "missing-snapshot")
     assert what in problem.what
@@ -81,7 +81,7 @@ def test_a_branch_that_lost_all_its_snapshots(lake: lakebed.Lake) -> None:
     table = appended(lake)
     table.create_branch("b")
     for number in range(1, 5):
-        Path(table.path, f"snapshot/snapshot-{number}").unlink()
+        stored_path(table.path, f"snapshot/snapshot-{number}").unlink()
     problem = only_problem(table)
     assert (problem.severity, problem.code, problem.where) == (ERROR, "no-snapshot", f"{table.path}/snapshot")
     assert "the main branch has no snapshot, although the history index" in problem.what
@@ -136,21 +136,21 @@ def test_a_wrong_number_of_changelog_records(lake: lakebed.Lake) -> None:
 
 def test_a_broken_tag(lake: lakebed.Lake) -> None:
     table = appended(lake)
-    Path(table.path, "tag").mkdir()
-    shutil.copy(Path(table.path, "snapshot/snapshot-2"), Path(table.path, "tag/tag-good"))
-    Path(table.path, "tag/tag-bad").write_text("[]")
+    stored_path(table.path, "tag").mkdir()
+    copy_file(stored_path(table.path, "snapshot/snapshot-2"), stored_path(table.path, "tag/tag-good"))
+    stored_path(table.path, "tag/tag-bad").write_text("[]")
     assert found(table) == [(ERROR, "unreadable-tag", "tag/tag-bad")]
 
 
 def test_a_tag_whose_files_are_gone(lake: lakebed.Lake) -> None:
     """Its snapshot expired, and somebody deleted what only the tag kept."""
     table = appended(lake)
-    Path(table.path, "tag").mkdir()
-    shutil.copy(Path(table.path, "snapshot/snapshot-1"), Path(table.path, "tag/tag-v1"))
+    stored_path(table.path, "tag").mkdir()
+    copy_file(stored_path(table.path, "snapshot/snapshot-1"), stored_path(table.path, "tag/tag-v1"))
     table.truncate()
     lost = Surgeon(table).file_of(1)
     for number in range(1, 5):
-        Path(table.path, f"snapshot/snapshot-{number}").unlink()
+        stored_path(table.path, f"snapshot/snapshot-{number}").unlink()
     assert {code for _, code, _ in found(table)} <= {
         "unreferenced-data",
         "unreferenced-manifest",
@@ -165,7 +165,7 @@ def test_a_tag_whose_files_are_gone(lake: lakebed.Lake) -> None:
 
 def test_a_broken_branch_is_told_whatever_branch_the_handle_is_on(lake: lakebed.Lake) -> None:
     table = appended(lake)
-    shutil.copytree(Path(table.path, "schema"), Path(table.path, "branch/branch-b/schema"))
+    copy_tree(stored_path(table.path, "schema"), stored_path(table.path, "branch/branch-b/schema"))
     branch = table.branch("b")
     branch.write(rows(1))
     branch.write(rows(2))
@@ -184,7 +184,7 @@ def test_a_schema_that_snapshots_need_is_missing(lake: lakebed.Lake) -> None:
     table.alter(AddColumn("w", "INT"))
     table.write(rows(1).append_column("w", [[1]]))
     table.alter(AddColumn("x", "INT"))
-    Path(table.path, "schema/schema-1").unlink()
+    stored_path(table.path, "schema/schema-1").unlink()
     problem = only_problem(lake.table("db.a"))
     assert (problem.severity, problem.code, problem.where) == (ERROR, "missing-schema", f"{table.path}/schema/schema-1")
     assert "snapshot 3" in problem.what
@@ -209,14 +209,14 @@ def test_a_hole_between_schemas(lake: lakebed.Lake) -> None:
     table = appended(lake, commits=0)
     for name in "wxy":
         table.alter(AddColumn(name, "INT"))
-    Path(table.path, "schema/schema-2").unlink()
+    stored_path(table.path, "schema/schema-2").unlink()
     assert found(table) == [(WARNING, "missing-schema", "schema/schema-2")]
 
 
 def test_a_schema_that_cannot_be_read(lake: lakebed.Lake) -> None:
     table = appended(lake)
     table.alter(AddColumn("w", "INT"))
-    cut(Path(table.path, "schema/schema-0"))
+    cut(stored_path(table.path, "schema/schema-0"))
     assert found(lake.table("db.a")) == [(ERROR, "unreadable-schema", "schema/schema-0")]
 
 
@@ -245,14 +245,14 @@ def test_highest_field_ids_that_would_be_used_twice(lake: lakebed.Lake, highest:
 )
 def test_wrong_hints(lake: lakebed.Lake, hint: str, text: str, expected: tuple[str, str]) -> None:
     table = appended(lake)
-    Path(table.path, "snapshot", hint).write_text(text)
+    stored_path(table.path, "snapshot", hint).write_text(text)
     assert found(table) == [(*expected, f"snapshot/{hint}")]
 
 
 @pytest.mark.parametrize("hint", ["LATEST", "EARLIEST"])
 def test_a_hint_that_is_a_pipe(lake: lakebed.Lake, hint: str) -> None:
     table = appended(lake)
-    path = Path(table.path, "snapshot", hint)
+    path = stored_path(table.path, "snapshot", hint)
     path.unlink(missing_ok=True)
     os.mkfifo(path)
     problem = only_problem(table)
@@ -262,14 +262,14 @@ def test_a_hint_that_is_a_pipe(lake: lakebed.Lake, hint: str) -> None:
 
 def test_missing_hints_are_fine(lake: lakebed.Lake) -> None:
     table = appended(lake)
-    Path(table.path, "snapshot/LATEST").unlink()
+    stored_path(table.path, "snapshot/LATEST").unlink()
     assert found(table) == []
 
 
 def test_a_hint_to_snapshots_where_there_are_none(lake: lakebed.Lake) -> None:
     table = appended(lake, commits=0)
-    Path(table.path, "snapshot").mkdir()
-    Path(table.path, "snapshot/LATEST").write_text("1")
+    stored_path(table.path, "snapshot").mkdir()
+    stored_path(table.path, "snapshot/LATEST").write_text("1")
     assert found(table) == [(WARNING, "hint-ahead", "snapshot/LATEST")]
 
 
@@ -286,8 +286,8 @@ def test_a_hint_to_snapshots_where_there_are_none(lake: lakebed.Lake) -> None:
 )
 def test_consumers(lake: lakebed.Lake, text: str, expected: list[tuple[str, str, str]]) -> None:
     table = appended(lake)
-    Path(table.path, "consumer").mkdir()
-    Path(table.path, "consumer/consumer-c").write_text(text)
+    stored_path(table.path, "consumer").mkdir()
+    stored_path(table.path, "consumer/consumer-c").write_text(text)
     assert found(table) == expected
 
 
@@ -299,7 +299,7 @@ def test_consumers(lake: lakebed.Lake, text: str, expected: list[tuple[str, str,
 def test_a_list_that_cannot_be_read(lake: lakebed.Lake, which: str, damage: Callable[[Path], None], code: str) -> None:
     table = appended(lake)
     name = Surgeon(table).snapshot(2)[f"{which}ManifestList"]
-    damage(Path(table.path, "manifest", name))
+    damage(stored_path(table.path, "manifest", name))
     problem = only_problem(table)
     assert (problem.severity, problem.code) == (ERROR, f"{code}-manifest-list")
     assert problem.where == f"{table.path}/manifest/{name}"
@@ -465,7 +465,7 @@ def test_who_needs_a_missing_file_ends_where_it_was_deleted(lake: lakebed.Lake) 
 
 def test_a_lost_folder_is_one_problem(lake: lakebed.Lake) -> None:
     table = partitioned(lake)
-    shutil.rmtree(Path(table.path, "dt=x"))
+    delete_tree(stored_path(table.path, "dt=x"))
     problem = only_problem(table)
     assert (problem.code, problem.where) == ("missing-data-file", f"{table.path}/dt=x/bucket-0")
     assert "3 files in this folder" in problem.what
@@ -545,7 +545,7 @@ def test_extra_files_must_be_there(lake: lakebed.Lake) -> None:
     name = f"{Surgeon(table).file_of(2).name}.index"
     Surgeon(table).change_entries(2, changed(extra_files=[name]))
     assert found(table) == [(ERROR, "missing-extra-file", f"bucket-0/{name}")]
-    Path(table.path, "bucket-0", name).write_bytes(b"x")
+    stored_path(table.path, "bucket-0", name).write_bytes(b"x")
     assert found(table) == []
 
 
@@ -617,7 +617,7 @@ def test_sequence_numbers_that_begin_anew_are_no_error(lake: lakebed.Lake) -> No
 @pytest.mark.parametrize(("damage", "code"), [(Path.unlink, "missing"), (cut, "unreadable")])
 def test_an_index_manifest_that_cannot_be_read(lake: lakebed.Lake, damage: Callable[[Path], None], code: str) -> None:
     table = with_vectors(lake)
-    path = Path(table.path, "manifest", Surgeon(table).snapshot(Surgeon(table).latest())["indexManifest"])
+    path = stored_path(table.path, "manifest", Surgeon(table).snapshot(Surgeon(table).latest())["indexManifest"])
     damage(path)
     problem = only_problem(table)
     assert (problem.severity, problem.code, problem.where) == (ERROR, f"{code}-index-manifest", str(path))
@@ -627,7 +627,7 @@ def test_an_index_manifest_that_cannot_be_read(lake: lakebed.Lake, damage: Calla
 def test_index_files_must_be_there(lake: lakebed.Lake, damage: Callable[[Path], None], code: str) -> None:
     table = with_vectors(lake)
     (entry,) = Surgeon(table).index_entries()
-    path = Path(table.path, "index", entry.file_name)
+    path = stored_path(table.path, "index", entry.file_name)
     if code == "wrong-size":
         cut(path, 2)
     else:
@@ -679,11 +679,11 @@ def test_two_index_files_for_one_bucket(lake: lakebed.Lake) -> None:
     surgeon = Surgeon(table)
     (entry,) = surgeon.index_entries()
     copy = replace(entry, file_name="index-copy-0", vectors=(), row_count=0)
-    shutil.copy(surgeon.root / "index" / entry.file_name, surgeon.root / "index/index-copy-0")
+    copy_file(surgeon.root / "index" / entry.file_name, surgeon.root / "index/index-copy-0")
     name = surgeon.snapshot(surgeon.latest())["indexManifest"]
-    Path(table.path, "manifest", name).write_bytes(encode_index_manifest([entry, copy]))
+    stored_path(table.path, "manifest", name).write_bytes(encode_index_manifest([entry, copy]))
     assert found(table) == [(ERROR, "wrong-index-manifest", f"manifest/{name}")]
-    Path(table.path, "manifest", name).write_bytes(encode_index_manifest([replace(entry, kind=1)]))
+    stored_path(table.path, "manifest", name).write_bytes(encode_index_manifest([replace(entry, kind=1)]))
     assert (ERROR, "wrong-index-manifest", f"manifest/{name}") in found(table)
 
 
@@ -693,7 +693,7 @@ def test_two_index_files_for_one_bucket(lake: lakebed.Lake) -> None:
 def test_statistics_of_analyze(lake: lakebed.Lake) -> None:
     table = appended(lake)
     Surgeon(table).change_snapshot(4, statistics="stat-1-0")
-    path = Path(table.path, "statistics/stat-1-0")
+    path = stored_path(table.path, "statistics/stat-1-0")
     assert found(table) == [(WARNING, "missing-statistics", "statistics/stat-1-0")]
     path.parent.mkdir()
     path.write_text("{")
@@ -704,7 +704,7 @@ def test_statistics_of_analyze(lake: lakebed.Lake) -> None:
 
 def test_a_table_without_any_schema_is_told(lake: lakebed.Lake) -> None:
     table = appended(lake)
-    shutil.rmtree(Path(table.path, "schema"))
+    delete_tree(stored_path(table.path, "schema"))
     assert (ERROR, "missing-schema", "schema") in found(table)
 
 
@@ -719,7 +719,7 @@ def test_a_snapshot_that_expires_during_the_walk_is_no_problem(lake: lakebed.Lak
         if lost.exists():
             lost.unlink()
             for number in range(1, 5):
-                Path(table.path, f"snapshot/snapshot-{number}").unlink()
+                stored_path(table.path, f"snapshot/snapshot-{number}").unlink()
         return walked(*arguments)
 
     monkeypatch.setattr(structure, "list_table", expire_first)

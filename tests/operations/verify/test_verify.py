@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import shutil
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from tests.metadata.stores import Logged
 from tests.operations.verify.damage import appended, keyed, partitioned, rows, with_vectors
+from tests.places import copy_file, copy_tree, stored_path
 
 import lakebed
 from lakebed.changes import AddColumn, DropColumn, RenameColumn, SetOption, UpdateColumnType
@@ -144,13 +143,13 @@ def altered(lake: lakebed.Lake) -> lakebed.Table:
 def with_branches(lake: lakebed.Lake) -> lakebed.Table:
     """A branch that began with a tag, went its own way, and has another schema under the same number."""
     table = appended(lake, "db.br")
-    root = Path(table.path)
+    root = stored_path(table.path)
     for folder in ("tag", "branch/branch-b/snapshot", "branch/branch-b/tag", "branch/branch-empty"):
         (root / folder).mkdir(parents=True)
-    shutil.copy(root / "snapshot/snapshot-2", root / "tag/tag-v2")
-    shutil.copy(root / "snapshot/snapshot-2", root / "branch/branch-b/snapshot/snapshot-2")
+    copy_file(root / "snapshot/snapshot-2", root / "tag/tag-v2")
+    copy_file(root / "snapshot/snapshot-2", root / "branch/branch-b/snapshot/snapshot-2")
     for name in ("b", "empty"):
-        shutil.copytree(root / "schema", root / f"branch/branch-{name}/schema")
+        copy_tree(root / "schema", root / f"branch/branch-{name}/schema")
     branch = table.branch("b")
     branch.alter(AddColumn("b", "INT"))
     branch.write(pa.Table.from_pylist([{"id": 1, "b": 2}], schema=branch.arrow_schema))

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
+from tests.lakes import reopened
+from tests.places import stored_path
 
 import lakebed
 from lakebed import changes
@@ -27,7 +29,7 @@ def create(lake: lakebed.Lake, schema: Any, **more: Any) -> lakebed.Table:
 
 
 def all_files(table: lakebed.Table) -> set[Path]:
-    return {path for path in Path(table.path).rglob("*") if path.is_file()}
+    return {path for path in stored_path(table.path).rglob("*") if path.is_file()}
 
 
 def live_names(table: lakebed.Table) -> set[str]:
@@ -62,14 +64,15 @@ def test_files_of_matching_rows_only_are_dropped_unread(lake: lakebed.Lake) -> N
     table = create(lake, "id INT, p STRING", partition_by=["p"])
     for p in "ab":
         table.write([{"id": i, "p": p} for i in range(3)])
-    for path in Path(table.path).glob("p=a/bucket-0/*"):
+    for path in stored_path(table.path).glob("p=a/bucket-0/*"):
         path.write_bytes(b"rubbish: nobody looks at it")
     made = table.delete("p = 'a'")
     assert made is not None
     assert made.delta_record_count == -3
     assert table.scan().to_arrow().to_pylist() == [{"id": i, "p": "b"} for i in range(3)]
-    for path in Path(table.path).glob("p=b/bucket-0/*"):
+    for path in stored_path(table.path).glob("p=b/bucket-0/*"):
         path.write_bytes(b"rubbish: this has to be read")
+    table = reopened(table)
     with pytest.raises(CorruptError, match="data file"):
         table.delete("id + 0 = 1")
 
@@ -148,7 +151,7 @@ def test_what_other_writers_let_in_is_rewritten_as_it_is(lake: lakebed.Lake) -> 
     """Paimon's Java does not hold writers to the length of a VARCHAR."""
     table = create(lake, "id INT, s VARCHAR(3)")
     table.write([{"id": 1, "s": "abc"}, {"id": 2, "s": "abc"}])
-    (path,) = Path(table.path).glob("bucket-0/*")
+    (path,) = stored_path(table.path).glob("bucket-0/*")
     schema = pq.read_schema(path)
     pq.write_table(pa.table({"id": pa.array([1, 2], pa.int32()), "s": ["abcdef", "ghijkl"]}).cast(schema), path)
     table.delete("id = 1")
@@ -173,7 +176,7 @@ def test_fixed_buckets_keep_their_rows_and_number_on(lake: lakebed.Lake) -> None
 
 def meanwhile(table: lakebed.Table, monkeypatch: pytest.MonkeyPatch, act: Callable[[lakebed.Table], Any]) -> None:
     """Somebody else commits right before the next commit of this table lands."""
-    other = lakebed.connect(Path(table.path).parents[1]).table(table.name)
+    other = lakebed.connect(stored_path(table.path).parents[1]).table(table.name)
     create_snapshot = table._store.snapshots.create
 
     def lose_once(snapshot: lakebed.Snapshot, *more: Any) -> bool:
@@ -191,7 +194,7 @@ def test_another_commit_took_the_file(lake: lakebed.Lake, monkeypatch: pytest.Mo
     meanwhile(table, monkeypatch, lambda other: other.truncate())
     with pytest.raises(CommitConflictError, match="read the table again and retry"):
         table.delete("id = 2")
-    assert len(list(Path(table.path).glob("bucket-0/*"))) == 1
+    assert len(list(stored_path(table.path).glob("bucket-0/*"))) == 1
     assert [snapshot.id for snapshot in table.snapshots()] == [1, 2]
 
 

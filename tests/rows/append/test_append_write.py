@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
+from tests.places import stored_path
 from tests.rows.random_tables import tables
 
 import lakebed
@@ -35,7 +36,7 @@ def create(lake: lakebed.Lake, schema: Any, **more: Any) -> lakebed.Table:
 
 
 def data_files(table: lakebed.Table) -> list[Path]:
-    return sorted(Path(table.path).rglob("*.parquet"))
+    return sorted(stored_path(table.path).rglob("*.parquet"))
 
 
 def entries_of(table: lakebed.Table) -> pa.Table:
@@ -206,7 +207,7 @@ def test_data_file_directory(lake: lakebed.Lake) -> None:
     table = create(lake, "a INT, p STRING", partition_by=["p"], options={"data-file.path-directory": "in/here"})
     table.write([{"a": 1, "p": "x"}])
     (path,) = data_files(table)
-    assert path.parent == Path(table.path) / "in/here/p=x/bucket-0"
+    assert path.parent == stored_path(table.path) / "in/here/p=x/bucket-0"
     assert table.scan().to_arrow().to_pylist() == [{"a": 1, "p": "x"}]
 
 
@@ -244,7 +245,9 @@ def test_a_stream_that_breaks_leaves_no_files(lake: lakebed.Lake, monkeypatch: p
     batches = [pa.record_batch(good), pa.record_batch(bad)]
     with pytest.raises(DataError, match="NOT NULL"):
         table.write(pa.RecordBatchReader.from_batches(batches[0].schema, batches))
-    assert [path for path in Path(table.path).rglob("*") if path.is_file()] == [Path(table.path) / "schema/schema-0"]
+    assert [path for path in stored_path(table.path).rglob("*") if path.is_file()] == [
+        stored_path(table.path) / "schema/schema-0"
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------- partition folders

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 from tests.lakes import with_external_root
+from tests.places import stored_path
 from tests.rows.files.deletions import delete_positions
 from tests.rows.random_tables import plain, tables
 
@@ -34,7 +35,7 @@ def create(lake: lakebed.Lake, schema: Any, **more: Any) -> lakebed.Table:
 
 
 def data_files(table: lakebed.Table) -> list[Path]:
-    return sorted(Path(table.path).rglob("*.parquet"))
+    return sorted(stored_path(table.path).rglob("*.parquet"))
 
 
 def ids(table: lakebed.Table, where: str | None = None, **more: Any) -> list[int]:
@@ -281,7 +282,7 @@ def test_a_damaged_index_file_is_named(lake: lakebed.Lake, damage: str) -> None:
     table = create(lake, "id INT", options={"deletion-vectors.enabled": "true"})
     table.write([{"id": 1}, {"id": 2}])
     delete_positions(table, {data_files(table)[0].name: [0]})
-    index = Path(table.path) / "index/index-by-hand-0"
+    index = stored_path(table.path) / "index/index-by-hand-0"
     content = index.read_bytes()
     if damage == "missing":
         index.unlink()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tests.places import stored_path
 
 import lakebed
 from lakebed.format.binary_row import decode_rows
@@ -165,7 +165,7 @@ def check_sound(table: lakebed.Table) -> None:
         assert keys == sorted(set(keys)), f"{entry['file_name']} is not sorted, or has a key twice"
         assert (key_of(table, entry["min_key"]), key_of(table, entry["max_key"])) == (keys[0], keys[-1])
         assert entry["row_count"] == len(rows)
-        assert entry["file_size"] == Path(entry["path"]).stat().st_size
+        assert entry["file_size"] == stored_path(entry["path"]).stat().st_size
         if entry["level"]:
             place = (entry["partition"], entry["bucket"], entry["level"])
             spans.setdefault(place, []).append((keys[0], keys[-1]))
@@ -175,7 +175,7 @@ def check_sound(table: lakebed.Table) -> None:
     live = {entry["file_name"] for entry in files}
     for index in index_of(table):
         assert {vector.file_name for vector in index.vectors or ()} <= live, "a vector is for a file that is gone"
-        assert Path(table.path, "index", index.file_name).is_file()
+        assert stored_path(table.path, "index", index.file_name).is_file()
 
 
 def check_no_orphans(table: lakebed.Table) -> None:
@@ -185,5 +185,5 @@ def check_no_orphans(table: lakebed.Table) -> None:
     for snapshot in table.snapshots():
         files |= set(entries_of(table, snapshot)["file_name"].to_pylist())
         indexes |= {entry.file_name for entry in table._store.manifests.read_index(snapshot.index_manifest)}
-    assert {path.name for path in Path(table.path).rglob("*.parquet")} == files
-    assert {path.name for path in Path(table.path, "index").glob("*")} == indexes
+    assert {path.name for path in stored_path(table.path).rglob("*.parquet")} == files
+    assert {path.name for path in stored_path(table.path, "index").glob("*")} == indexes

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.places import stored_path
 from tests.rows.keyed.keyed_tables import keyed, put
 
 import lakebed
@@ -106,7 +106,7 @@ def test_the_file_and_its_entry(prefix: str, lake: lakebed.Lake) -> None:
     assert entry["file_name"].startswith(prefix)
     assert (entry["row_count"], entry["delete_row_count"], entry["file_source"]) == (2, 1, SOURCE_APPEND)
     assert entry["total_buckets"] == 2
-    [path] = Path(table.path).glob(f"bucket-*/{entry['file_name']}")
+    [path] = stored_path(table.path).glob(f"bucket-*/{entry['file_name']}")
     assert pq.read_table(path).column_names == ["_KEY_k", "_SEQUENCE_NUMBER", "_VALUE_KIND", "k", "v"]
     assert [row["_VALUE_KIND"] for row in pq.read_table(path).to_pylist()] == [1, 2]
 
@@ -121,7 +121,7 @@ def test_it_may_be_made_in_pieces(lake: lakebed.Lake, monkeypatch: pytest.Monkey
     monkeypatch.setattr(Merger, "merge", lambda merger, sources, _budget: made(merger, sources, 700))
     table.compact()
     [entry] = changelog_entries(table)
-    [path] = Path(table.path).glob(f"bucket-*/{entry['file_name']}")
+    [path] = stored_path(table.path).glob(f"bucket-*/{entry['file_name']}")
     found = pq.read_table(path)
     assert found["k"].to_pylist() == [key for key in range(0, 400, 2) for _ in "-+"]
     assert found["_VALUE_KIND"].to_pylist() == [1, 2] * 200

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +12,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.lakes import open_lake
 from tests.metadata.stores import files_below
+from tests.places import delete_tree, stored_path
 from tests.rows.keyed.keyed_tables import (
     VECTORS,
     Row,
@@ -198,16 +197,16 @@ def test_a_file_that_meets_no_other_is_moved_and_not_written_again(lake: lakebed
     table = keyed(lake)
     put(table, {1: 1, 2: 2})
     (before,) = files_of(table)
-    bytes_before = Path(before["path"]).read_bytes()
+    bytes_before = stored_path(before["path"]).read_bytes()
     made = table.compact(full=True)
     assert made is not None
     (after,) = files_of(table)
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {"level"}
     assert (before["level"], after["level"], after["file_source"]) == (0, 5, SOURCE_APPEND)
-    assert Path(after["path"]).read_bytes() == bytes_before
+    assert stored_path(after["path"]).read_bytes() == bytes_before
     assert made.delta_record_count == 0
-    assert len(list(Path(table.path).rglob("*.parquet"))) == 1
+    assert len(list(stored_path(table.path).rglob("*.parquet"))) == 1
 
 
 def test_large_files_move_while_small_neighbours_are_joined(lake: lakebed.Lake) -> None:
@@ -404,7 +403,7 @@ def test_after_every_step_all_adds_up(options: dict[str, str], steps: list[tuple
         assert current(table) == dict(sorted(model.items()))
         assert table.compact(full=True) is None
     finally:
-        shutil.rmtree(folder)
+        delete_tree(folder)
 
 
 # ---------------------------------------------------------------------------------------------------------------- abort

@@ -6,7 +6,6 @@ import datetime as dt
 import itertools
 from collections import defaultdict
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
+from tests.places import stored_path
 from tests.rows.keyed.keyed_tables import (
     WRITE_ONLY,
     Row,
@@ -291,7 +291,7 @@ def test_a_stream_that_breaks_leaves_nothing(lake: lakebed.Lake, monkeypatch: py
     with pytest.raises(DataError, match="'k'"):
         table.write(stream)
     assert table.latest_snapshot() is None
-    assert list(Path(table.path).rglob("*.parquet")) == []
+    assert list(stored_path(table.path).rglob("*.parquet")) == []
 
 
 # ------------------------------------------------------------------------------------------------------------ row kinds
@@ -397,7 +397,7 @@ def test_large_writes_roll_into_files_that_do_not_overlap(lake: lakebed.Lake, si
 def test_no_rows_make_no_snapshot(lake: lakebed.Lake) -> None:
     table = keyed(lake)
     assert table.write(typed(table, [])) is None
-    assert list(Path(table.path).rglob("*.parquet")) == []
+    assert list(stored_path(table.path).rglob("*.parquet")) == []
 
 
 # ------------------------------------------------------------------------------------------------------------ changelog
@@ -432,7 +432,7 @@ def test_changelogs_hold_every_row_that_came(
         for entry in files:
             numbers = [(row["k"], row["_SEQUENCE_NUMBER"]) for row in stored(entry).to_pylist()]
             assert numbers == sorted(numbers), "rows of one key are not in the order in which they came"
-            assert Path(entry["path"]).name.startswith("changelog-")
+            assert stored_path(entry["path"]).name.startswith("changelog-")
         assert made.changelog_record_count == len(rows) == sum(entry["row_count"] for entry in files)
         assert all("changelog" not in entry["file_name"] for entry in files_of(table))
 
@@ -460,16 +460,16 @@ def test_deletes_are_in_the_changelog(lake: lakebed.Lake) -> None:
 def test_an_overwrite_has_no_changelog(lake: lakebed.Lake) -> None:
     table = keyed(lake, options=CHANGELOG)
     put(table, {1: 1})
-    before = set(Path(table.path).rglob("changelog-*"))
+    before = set(stored_path(table.path).rglob("changelog-*"))
     made = table.overwrite(typed(table, pairs({1: 2})))
     assert made is not None
     assert made.commit_kind is CommitKind.OVERWRITE
     assert (made.changelog_manifest_list, made.changelog_record_count) == (None, None)
-    assert set(Path(table.path).rglob("changelog-*")) == before, "a changelog file that nobody refers to"
+    assert set(stored_path(table.path).rglob("changelog-*")) == before, "a changelog file that nobody refers to"
 
 
 def test_without_the_option_there_is_no_changelog(lake: lakebed.Lake) -> None:
     table = keyed(lake, options=WRITE_ONLY)
     made = put(table, {1: 1})
     assert made.changelog_manifest_list is None
-    assert list(Path(table.path).rglob("changelog-*")) == []
+    assert list(stored_path(table.path).rglob("changelog-*")) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 from pathlib import Path
@@ -9,11 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import lakebed
 from lakebed.cli.arguments import Warehouse
-from lakebed.cli.open_warehouse import open_lake
+from lakebed.cli.open_warehouse import WAREHOUSE_VARIABLE, chosen_text, has_databases, warnings_as_lines
+from lakebed.cli.warehouse_settings import given_settings
 from lakebed.errors import LakebedError, NotFoundError, OptionError, UnsupportedError
 
 if TYPE_CHECKING:
+    from lakebed.catalogs.named_warehouses import NamedWarehouse
     from lakebed.service import Settings
 
 TOKEN_VARIABLE = "LAKEBED_TOKEN"  # noqa: S105 - the name of a variable
@@ -25,7 +29,7 @@ def serve(
         list[str] | None,
         typer.Argument(
             metavar="[WAREHOUSE]...",
-            help="Folders, or NAME=FOLDER. (default: --warehouse)",
+            help="Folders, URLs or names in lakebed.toml, or NAME=FOLDER. (default: --warehouse, else all in lakebed.toml)",
             show_default=False,
         ),
     ] = None,
@@ -74,14 +78,24 @@ def serve(
     names = tuple(allow_host or ())
     _check_token(secret, [name for name in (host, *names) if not is_loopback(name)])
     settings = Settings(
-        warehouses=_named(warehouses or [open_lake(warehouse).warehouse]),
+        warehouses=_chosen(warehouses, warehouse),
         allow_actions=allow_actions,
         read_only=read_only,
         token=secret,
         allowed_hosts=(*LOOPBACK_HOSTS, host, *names) if is_loopback(host) or names else (),
     )
+    _check_answers(settings)
     with _listening(host, port) as listener:
         _run(create_app(settings), settings, listener, tls_cert, tls_key)
+
+
+def _check_answers(settings: Settings) -> None:
+    """Raise if the storage of a warehouse does not answer, so that a service with wrong settings does not start."""
+    from lakebed.storage import is_remote_path  # noqa: PLC0415 - Arrow comes with it
+
+    for one in settings.warehouses.values():
+        if not isinstance(one, str) and is_remote_path(one.path):
+            lakebed.connect(one.path, options=one.options).databases()
 
 
 def _check_token(token: str | None, reachable: list[str]) -> None:
@@ -92,16 +106,41 @@ def _check_token(token: str | None, reachable: list[str]) -> None:
         )
 
 
-def _named(given: list[str]) -> dict[str, str]:
-    """Returns warehouses by name; the default name is that of the folder."""
-    found: dict[str, str] = {}
+def _chosen(given: list[str] | None, warehouse: str | None) -> dict[str, NamedWarehouse]:
+    """Returns the warehouses to serve, by name: those given, else the one of --warehouse, else all in lakebed.toml."""
+    from lakebed.catalogs.named_warehouses import NamedWarehouse, all_warehouses  # noqa: PLC0415 - Arrow comes with it
+
+    with warnings_as_lines():
+        if given:
+            return _named(given)
+        is_named = bool(warehouse or os.environ.get(WAREHOUSE_VARIABLE)) or has_databases(Path.cwd())
+        if not is_named and (found := all_warehouses()):
+            settings = given_settings()
+            return {name: NamedWarehouse(one.path, {**one.options, **settings}) for name, one in found.items()}
+    return _named([chosen_text(warehouse)])
+
+
+def _named(given: list[str]) -> dict[str, NamedWarehouse]:
+    """Returns warehouses by name; the default name is that of the folder, or the one in lakebed.toml."""
+    from lakebed.catalogs.named_warehouses import NamedWarehouse, find_warehouse  # noqa: PLC0415 - as above
+
+    found: dict[str, NamedWarehouse] = {}
     for text in given:
         named = _NAMED.fullmatch(text)
-        folder = named[2] if named else text
-        name = named[1] if named else re.sub(r"[^A-Za-z0-9_.-]", "_", Path(folder).resolve().name)[:64] or "warehouse"
+        place = named[2] if named else text
+        known = find_warehouse(place) or NamedWarehouse(place)
+        if named:
+            name = named[1]
+        elif known.path != place:
+            name = place
+        else:
+            last = place.rstrip("/").rpartition("/")[2] if "://" in place else Path(place).resolve().name
+            name = re.sub(r"[^A-Za-z0-9_.-]", "_", last)[:64] or "warehouse"
         if name in found:
-            raise OptionError(f"two warehouses have the name {name!r}; give them names: one={found[name]} two={folder}")
-        found[name] = folder
+            raise OptionError(
+                f"two warehouses have the name {name!r}; give them names: one={found[name].path} two={known.path}"
+            )
+        found[name] = NamedWarehouse(known.path, {**known.options, **given_settings()})
     return found
 
 

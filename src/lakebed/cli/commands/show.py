@@ -79,11 +79,13 @@ def _sum(table: Any, column: str) -> int:
 def _options(table: lakebed.Table, *, every: bool) -> list[dict[str, Any]]:
     """Returns the options that are set, with their defaults; with ``every`` also the defaults of the others."""
     from lakebed.options import OPTIONS, Support, find  # noqa: PLC0415 - a long list that other commands do not need
+    from lakebed.options.secrets import shown_value  # noqa: PLC0415 - as above
 
     found = []
     for key, value in sorted(table.options.items()):
         known = find(key)
-        found.append({"key": key, "value": value, "default": None if known is None else known.default, "set": True})
+        shown = shown_value(key, value)
+        found.append({"key": key, "value": shown, "default": None if known is None else known.default, "set": True})
     if every:
         unset = (option for option in OPTIONS.values() if option.support is Support.HONOURED and option.default)
         found += [

@@ -5,6 +5,10 @@ manifest and delta list. Then it creates ``snapshot-N`` exclusively; this one cr
 another commit created ``snapshot-N`` first, the commit rebases on it and tries again with the same data files. It
 deletes the metadata files of a failed attempt, but never a file that a snapshot may refer to.
 
+On a storage whose folders cannot be renamed (:attr:`Storage.can_rename`) a table may be dropped, and created again,
+between the last check and the create. So the commit looks afterwards whether the first schema is still the same, at
+the same time as it writes the hint. If it is not, it deletes its snapshot and raises as for a dropped table.
+
 With ``commit.durable`` a commit survives a power cut: every file that it adds is flushed to disk before ``snapshot-N``
 gets its name, and the name before the commit is acknowledged (:mod:`lakebed.metadata.commit.durable`).
 
@@ -36,6 +40,7 @@ from lakebed.errors import (
     CorruptError,
     LakebedError,
     NotFoundError,
+    OutcomeUnknownError,
     StorageError,
 )
 from lakebed.format import commit_facts as facts
@@ -49,6 +54,7 @@ from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.own_files import added_files, check_own_files
 from lakebed.metadata.history import compactions, history_index
 from lakebed.metadata.manifests import ManifestWriter
+from lakebed.metadata.move_folder import is_leaving
 from lakebed.metadata.one_look import one_look
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.step_timings import timed
@@ -175,6 +181,7 @@ class _Attempts:
         self._durable = self._options.is_durable(otherwise=store.durable)
         self._synced: set[str] = set()
         self._history: bytes | None = None
+        self._in_same_table: bool | None = None
 
     def run(self) -> Snapshot | None:
         try:
@@ -223,8 +230,12 @@ class _Attempts:
             kind = CommitKind.OVERWRITE
         manifests = self._store.manifests
         metas: list[ManifestMeta] = []
+        checks: list[Callable[[], None]] = [partial(self._read_history, latest)]
         if latest is not None:
-            metas = manifests.base_and_delta(latest)
+            manifests.read_ahead(latest)
+            delta = manifests.delta(latest)
+            metas = manifests.base(latest) + delta
+            checks.append(partial(manifests.check_whole, latest, delta))
         self._check(latest, metas, change)
         base = self._base(latest, metas)
         if self._request.merge is not None and self._merge is None and change.is_empty:
@@ -236,9 +247,11 @@ class _Attempts:
         else:
             self._writer.undo(keep=(*merged, *self._delta.paths))
         snapshot = self._snapshot(latest, base, self._delta, kind)
-        checks = () if latest is None else (lambda: manifests.check_whole(latest, manifests.delta(latest)),)
-        self._writer.finish(*checks, partial(self._read_history, latest))
-        return snapshot if self._create(snapshot, latest) else None
+        self._writer.finish(*checks)
+        if not self._create(snapshot, latest):
+            return None
+        self._check_table(snapshot)
+        return snapshot
 
     def _read_history(self, latest: Snapshot | None) -> None:
         self._history = history_index.lines_before(self._store, latest)
@@ -420,6 +433,11 @@ class _Attempts:
                     f"it is unknown whether snapshot {snapshot.id} of {self._store.name} was committed ({error}); "
                     "nothing was deleted. Look at the table's latest snapshots before writing again"
                 ) from error
+            if found is None and isinstance(error, OutcomeUnknownError):  # the request may still arrive
+                raise CommitOutcomeUnknownError(
+                    f"it is unknown whether snapshot {snapshot.id} of {self._store.name} will be committed ({error}); "
+                    "nothing was deleted. Look at the table's latest snapshots before writing again"
+                ) from error
             if found is not None and found.uuid == snapshot.uuid:
                 if isinstance(error, Exception):
                     self._sync_again(snapshot)
@@ -454,13 +472,42 @@ class _Attempts:
         def note() -> None:
             history_index.note(self._store, snapshot, latest, self._history)
 
-        in_table = _SameTable(self._store)
-        made = self._store.snapshots.create(snapshot, still, sync, [note, in_table.check])
-        if made and in_table.is_gone:
+        self._in_same_table = None
+        return self._store.snapshots.create(snapshot, still, sync, [note, self._look_at_table])
+
+    def _look_at_table(self) -> None:
+        """Looks whether the commit is in the table that it was meant for. Never raises: else the commit stands.
+
+        Where a table is dropped by a rename, a commit to it fails (:meth:`Storage.create_exclusive`). Where folders
+        cannot be renamed, the table may be dropped, and another one created, between the last check and the create.
+        """
+        self._in_same_table = True
+        if not self._store.storage.can_rename:
+            with contextlib.suppress(LakebedError):
+                self._in_same_table = self._store.schemas.is_same_table()
+
+    def _check_table(self, snapshot: Snapshot) -> None:
+        """Withdraws a snapshot that was created in another table, and raises as for a table that was dropped."""
+        if self._in_same_table is None:  # the answer to the create was lost
+            self._look_at_table()
+        if self._in_same_table:
+            return
+        try:
             self._store.snapshots.withdraw(snapshot.id)
-            self._store.fresh_schema()  # raises, unless the table is there again
-            raise NotFoundError(f"table {self._store.name} was dropped while this commit was made; open it again")
-        return made
+        except StorageError as error:
+            raise CommitOutcomeUnknownError(
+                f"table {self._store.name} was dropped while this commit was made, and another one created in its "
+                f"place; {self._store.paths.snapshot(snapshot.id)} is not part of that one and could not be deleted "
+                f"({error}): delete it"
+            ) from error
+        paths = self._store.paths
+        if any(is_leaving(self._store.storage, root) for root in {paths.root, paths.branch_root}):
+            raise CommitOutcomeUnknownError(
+                f"{self._store.name} was renamed while this commit was made; it is unknown whether it is in the "
+                "renamed table. Look at its latest snapshots before writing again"
+            )
+        self._store.fresh_schema()  # raises, unless the table is there again
+        raise NotFoundError(f"table {self._store.name} was dropped while this commit was made; open it again")
 
     def _is_unchanged(self, latest: Snapshot | None, own: Sequence[str]) -> bool:
         """Returns whether this commit may become visible: nothing was committed since, and its files exist."""
@@ -524,24 +571,6 @@ class _Delta:
     size: int
     changelog: tuple[str, int] | None
     paths: tuple[str, ...]
-
-
-@dataclass
-class _SameTable:
-    """Checks after a commit that it was made in the table that it was meant for.
-
-    Where a table is dropped by a rename, a commit to it fails (:meth:`Storage.create_exclusive`). Where folders cannot
-    be renamed, the table may be dropped, and another one created, between the last check and the create.
-    """
-
-    store: TableStore
-    is_gone: bool = False
-
-    def check(self) -> None:
-        """Looks whether the first schema is still the same. Never raises: without an answer the commit stands."""
-        if not self.store.storage.can_rename:
-            with contextlib.suppress(LakebedError):
-                self.is_gone = not self.store.schemas.is_same_table()
 
 
 class _NothingToMerge(Exception):  # noqa: N818 - no error

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -40,6 +41,7 @@ from lakebed.format.types.data_types import (
 )
 from lakebed.metadata.step_timings import timed
 from lakebed.metadata.store import TableStore
+from lakebed.storage import run_both
 
 Mask = npt.NDArray[np.bool_]
 _STATS_COLUMNS: Final = ["schema_id", "row_count", "value_stats_cols", "value_min", "value_max", "value_null_counts"]
@@ -112,7 +114,7 @@ def scan(store: TableStore, request: ScanRequest, read: ReadManifests | None = N
     kept = [meta for meta, keep in zip(metas, _manifest_mask(metas, in_partition, request), strict=True) if keep]
     steps.append(PruneStep("manifests by partition, bucket and level", len(metas), len(kept)))
 
-    entries = store.manifests.read_entries(kept) if read is None else read(store, request, kept)
+    entries = _read_entries(store, request, kept, read)
     entries = _filtered(entries, partition_mask(entries, in_partition, request.schema), "files by partition", steps)
     entries = _filtered(entries, _bucket_mask(entries, request), "files by bucket", steps)
     entries = _filtered(entries, _place_mask(entries, request), "files by hash index", steps)
@@ -124,6 +126,20 @@ def scan(store: TableStore, request: ScanRequest, read: ReadManifests | None = N
         mask = stats_mask(store, entries, request.predicate, request.schema)
         entries = _filtered(entries, mask, "files by column statistics", steps)
     return ScanResult(entries, tuple(steps))
+
+
+def _read_entries(
+    store: TableStore, request: ScanRequest, kept: Sequence[ManifestMeta], read: ReadManifests | None
+) -> pa.Table:
+    """Returns the entries of manifests. The schemas of their statistics are read at the same time, if that pays off."""
+
+    def entries() -> pa.Table:
+        return store.manifests.read_entries(kept) if read is None else read(store, request, kept)
+
+    if request.predicate is None or not store.storage.is_remote:
+        return entries()
+    schemas = partial(store.schemas.read_ahead, {meta.schema_id for meta in kept})
+    return run_both(store.storage, entries, schemas)[0]
 
 
 def without_misses(store: TableStore, request: ScanRequest, entries: pa.Table) -> pa.Table:

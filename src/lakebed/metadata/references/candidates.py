@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.data_file_paths import index_file_path, path_array
 from lakebed.metadata.references.removal import KINDS, DoomedFile
 from lakebed.metadata.store import TableStore
+from lakebed.storage import run_together
 
 _FILES: Final = pa.schema([("name", pa.string()), ("path", pa.string()), ("size", pa.int64()), ("kind", pa.string())])
 
@@ -163,8 +164,7 @@ def _sized(store: TableStore, files: Sequence[DoomedFile]) -> Iterator[DoomedFil
     yield from (file for file in files if file.size >= 0)
     unknown = [file for file in files if file.size < 0]
     if unknown:
-        with ThreadPoolExecutor(8) as pool:
-            yield from (file for file in pool.map(look, unknown) if file is not None)
+        yield from (file for file in run_together([partial(look, one) for one in unknown]) if file is not None)
 
 
 def _names_of(snapshot: Snapshot) -> Iterator[tuple[str, str, int]]:

@@ -46,13 +46,25 @@ _known: Final[dict[tuple[str, str, str, str], Link]] = {}
 def links(store: TableStore, snapshots: Sequence[Snapshot]) -> list[Link]:
     """Returns, for each snapshot but the first, how it continues the one before it."""
     lists = _Lists(store)
+    _read_ahead(store, snapshots)
     return [_link(store, lists, before, after) for before, after in itertools.pairwise(snapshots)]
+
+
+def _read_ahead(store: TableStore, snapshots: Sequence[Snapshot]) -> None:
+    """Reads the lists that are compared at the same time, where every read is a round trip."""
+    unknown = [pair for pair in itertools.pairwise(snapshots) if _key(store, *pair) not in _known]
+    names = (name for before, after in unknown for name in _key(store, before, after)[1:])
+    store.manifests.read_lists_ahead(names, encoded=True)
+
+
+def _key(store: TableStore, before: Snapshot, after: Snapshot) -> tuple[str, str, str, str]:
+    return store.paths.root, before.base_manifest_list, before.delta_manifest_list, after.base_manifest_list
 
 
 def _link(store: TableStore, lists: _Lists, before: Snapshot, after: Snapshot) -> Link:
     if after.id != before.id + 1:
         return _BROKEN
-    key = (store.paths.root, before.base_manifest_list, before.delta_manifest_list, after.base_manifest_list)
+    key = _key(store, before, after)
     link = _known.get(key)
     if link is None:
         link = _compare(store, lists, before, after)

@@ -21,6 +21,7 @@ def deleted_files(store: TableStore, snapshots: Sequence[Snapshot]) -> tuple[pa.
     counts.
     """
     tables = []
+    store.manifests.read_lists_ahead(snapshot.delta_manifest_list for snapshot in snapshots)
     for number, snapshot in enumerate(snapshots):
         metas = store.manifests.read_list(snapshot.delta_manifest_list)
         if snapshot.commit_kind is CommitKind.OVERWRITE or any(meta.num_deleted_files for meta in metas):

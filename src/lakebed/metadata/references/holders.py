@@ -14,9 +14,9 @@ which is unique, so a file is kept even if a holder refers to it in another fold
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -31,6 +31,7 @@ from lakebed.metadata.references.candidates import Candidates, Needed, file_name
 from lakebed.metadata.references.continuity import links
 from lakebed.metadata.references.removal import DoomedFile
 from lakebed.metadata.store import TableStore
+from lakebed.storage import run_all, run_both, run_together
 
 _FOLDED: Final = (
     "kind",
@@ -42,6 +43,7 @@ _FOLDED: Final = (
     "embedded_index",
     "external_path",
 )
+_THREADS: Final = 8
 _ADDING: Final = frozenset({CommitKind.APPEND, CommitKind.OVERWRITE})
 _NO_NAMES: Final = pa.array([], pa.string())
 
@@ -77,7 +79,7 @@ def branch_stores(store: TableStore) -> list[TableStore]:
 
 def changelogs(store: TableStore) -> list[Snapshot]:
     """Returns the long-lived changelogs of a branch, ascending."""
-    found = (find_changelog(store, number) for number in changelog_ids(store))
+    found = run_all(store.storage, [partial(find_changelog, store, number) for number in changelog_ids(store)])
     return [changelog for changelog in found if changelog is not None]  # one may have expired meanwhile
 
 
@@ -103,28 +105,35 @@ def all_holders(
 
     ``without_snapshots`` and ``without_tags`` of the branch of ``store`` are skipped, because they will be deleted.
     """
-    found: list[Holder] = []
-    for branch in branch_stores(store):
+
+    def of_branch(branch: TableStore) -> list[Holder]:
         own = branch.paths == store.paths
         ids = [number for number in branch.snapshots.ids() if not own or number not in without_snapshots]
-        found += run_holders(branch, branch.snapshots.read_many(ids))
-        found += tag_holders(branch, without_tags if own else ())
-    return distinct(found)
+        found = run_holders(branch, branch.snapshots.read_many(ids))
+        return found + tag_holders(branch, without_tags if own else ())
+
+    parts = run_all(store.storage, [partial(of_branch, branch) for branch in branch_stores(store)])
+    return distinct(holder for part in parts for holder in part)
 
 
 def other_holders(
     store: TableStore, *, own_changelogs: bool = True, without_changelogs: Collection[int] = ()
 ) -> list[Holder]:
     """Returns all holders except the snapshots of this branch, and except the given long-lived changelogs."""
-    found: list[Holder] = []
-    for branch in branch_stores(store):
+
+    def of_branch(branch: TableStore) -> list[Holder]:
         own = branch.paths == store.paths
-        if not own:
-            found += run_holders(branch, branch.snapshots.read_many(branch.snapshots.ids()))
-        found += _tags_only(branch)
-        logs = changelogs(branch) if own_changelogs or not own else []
-        found += [changelog_holder(one) for one in logs if not own or one.id not in without_changelogs]
-    return found
+        found = [] if own else run_holders(branch, branch.snapshots.read_many(branch.snapshots.ids()))
+        tags, logs = run_both(
+            store.storage,
+            partial(_tags_only, branch),
+            lambda: changelogs(branch) if own_changelogs or not own else [],
+        )
+        kept = [changelog_holder(one) for one in logs if not own or one.id not in without_changelogs]
+        return [*found, *tags, *kept]
+
+    parts = run_all(store.storage, [partial(of_branch, branch) for branch in branch_stores(store)])
+    return [holder for part in parts for holder in part]
 
 
 def tag_holders(store: TableStore, without: Collection[str] = ()) -> list[Holder]:
@@ -158,10 +167,20 @@ def distinct(holders: Iterable[Holder]) -> list[Holder]:
 def needed(store: TableStore, holders: Iterable[Holder], *, among: pa.Array | None = None) -> Needed:
     """Returns the names of all files that these holders need; data files only if they are ``among`` the given names."""
     found = _Reading(store)
+    holders = list(holders)
+    store.manifests.read_lists_ahead(name for holder in holders for name in _lists_of(holder))
     for holder in holders:
         found.add(holder)
     metadata = frozenset(found.names | found.index_files())
     return Needed(metadata, found.data_names(among))
+
+
+def _lists_of(holder: Holder) -> list[str]:
+    """Returns the lists that :class:`_Reading` opens for a holder."""
+    snapshot = holder.snapshot
+    base = [snapshot.base_manifest_list] if holder.hold is Hold.LIVE and not holder.may_lack_files else []
+    delta = [snapshot.delta_manifest_list] if holder.hold is not Hold.NAMES else []
+    return [*base, *delta]
 
 
 @dataclass
@@ -216,17 +235,16 @@ class _Reading:
 
     def index_files(self) -> set[str]:
         """Returns the index files of every distinct index manifest."""
-        with ThreadPoolExecutor(8) as pool:
-            found = pool.map(self.store.manifests.read_index, sorted(self._index_manifests))
-            return {entry.file_name for entries in found for entry in entries}
+        found = run_together([partial(self.store.manifests.read_index, name) for name in sorted(self._index_manifests)])
+        return {entry.file_name for entries in found for entry in entries}
 
     def data_names(self, among: pa.Array | None) -> pa.Array:
         """Returns the names of needed data files, with extra files and changelog files."""
         if among is not None and not len(among):
             return _NO_NAMES
         metas = self._added | {meta.file_name: meta for group in self._folded for meta in group}
-        with ThreadPoolExecutor(8) as pool:
-            tables = dict(zip(metas, pool.map(lambda meta: self._entries(meta, among), metas.values()), strict=True))
+        read = run_together([partial(self._entries, meta, among) for meta in metas.values()], _THREADS)
+        tables = dict(zip(metas, read, strict=True))
         plain = set(self._added)
         parts = []
         for group in self._folded:

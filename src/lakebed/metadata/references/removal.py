@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -18,6 +18,7 @@ from lakebed.format.human_text import count_text, list_lines, size_text, table_l
 from lakebed.format.printed import Printed
 from lakebed.metadata.references.deletable import check_deletable
 from lakebed.metadata.store import TableStore
+from lakebed.storage import run_together
 
 KINDS: Final = (
     "snapshot",
@@ -39,6 +40,7 @@ UNFINISHED_BRANCH: Final = "unfinished branch"
 """The one kind that is a folder: a branch whose creation or deletion was interrupted."""
 
 _THREADS: Final = 8
+_REMOTE_THREADS: Final = 32
 _BATCH: Final = 64
 _SHOWN: Final = 5
 
@@ -156,12 +158,9 @@ def delete_files(store: TableStore, files: Sequence[DoomedFile]) -> None:
                 failures.append(error)
         return failures
 
-    batches = list(_batches(files))
-    if len(batches) < 2:
-        failed = [error for batch in batches for error in delete(batch)]
-    else:
-        with ThreadPoolExecutor(_THREADS) as pool:
-            failed = [error for failures in pool.map(delete, batches) for error in failures]
+    batches = list(_batches(files, 1 if storage.is_remote else _BATCH))
+    threads = _REMOTE_THREADS if storage.is_remote else _THREADS
+    failed = [error for part in run_together([partial(delete, batch) for batch in batches], threads) for error in part]
     if failed:
         raise StorageError(
             f"{len(failed)} of {len(files)} files that nothing refers to could not be deleted; the first error: "
@@ -169,6 +168,6 @@ def delete_files(store: TableStore, files: Sequence[DoomedFile]) -> None:
         ) from failed[0]
 
 
-def _batches(files: Sequence[DoomedFile]) -> Iterator[Sequence[DoomedFile]]:
-    cuts = pairwise([*range(0, len(files), _BATCH), len(files)])
+def _batches(files: Sequence[DoomedFile], size: int) -> Iterator[Sequence[DoomedFile]]:
+    cuts = pairwise([*range(0, len(files), size), len(files)])
     return (files[start:end] for start, end in cuts)

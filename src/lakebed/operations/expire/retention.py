@@ -13,6 +13,7 @@ from lakebed.format.time_text import parse_time
 from lakebed.metadata.consumers import smallest_next_snapshot
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
+from lakebed.storage import run_both
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ def first_kept(
 
 def range_to_expire(store: TableStore, options: TableOptions, wanted: Retention) -> tuple[int, int]:
     """Returns the earliest snapshot and the first that stays; equal if none expires, which is cheap to find out."""
-    latest, earliest = store.snapshots.latest_id(), store.snapshots.earliest_id()
+    latest, earliest = run_both(store.storage, store.snapshots.latest_id, store.snapshots.earliest_id)
     if latest is None or earliest is None:
         return 0, 0
 

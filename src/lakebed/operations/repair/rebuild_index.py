@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -36,6 +36,7 @@ from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.files.file_reader import FileReader
+from lakebed.storage import run_together
 
 _READERS: Final = 4
 
@@ -163,9 +164,8 @@ class _Rebuild:
         entries = live_entries(self.store, latest)
         names = list(zip(*(entries[name].to_pylist() for name in ("partition", "bucket", "file_name")), strict=True))
         unread = [row for row, name in enumerate(names) if name not in self._hashes]
-        with ThreadPoolExecutor(_READERS) as pool:
-            read = pool.map(lambda row: self._read(entries.slice(row, 1)), unread)
-            self._hashes.update(zip((names[row] for row in unread), read, strict=True))
+        read = run_together([partial(self._read, entries.slice(row, 1)) for row in unread], _READERS)
+        self._hashes.update(zip((names[row] for row in unread), read, strict=True))
         wanted = {
             names[int(rows[0])][:2]: ascending(np.concatenate([self._hashes[names[row]] for row in rows.tolist()]))
             for rows in by_bucket(entries)

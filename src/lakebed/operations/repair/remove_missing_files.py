@@ -8,7 +8,7 @@ this one raises a conflict.
 from __future__ import annotations
 
 import uuid
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -25,6 +25,7 @@ from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 from lakebed.operations.delete import remove_index_files
 from lakebed.rows.append.append_delete import without_vectors
+from lakebed.storage import run_together
 
 _THREADS: Final = 8
 
@@ -37,9 +38,8 @@ def remove_missing_files(store: TableStore, *, dry_run: bool) -> list[str]:
     schema = store.schema()
     entries = live_entries(store, latest)
     paths = path_array(store, schema, entries)
-    with ThreadPoolExecutor(_THREADS) as pool:
-        is_there = np.fromiter(pool.map(store.storage.exists, paths.to_pylist()), np.bool_, len(paths))
-    is_missing = pa.array(~is_there)
+    found = run_together([partial(store.storage.exists, path) for path in paths.to_pylist()], _THREADS)
+    is_missing = pa.array(~np.array(found, np.bool_))
     gone = entries.filter(is_missing)
     missing: list[str] = paths.filter(is_missing).to_pylist()
     if dry_run or not missing:

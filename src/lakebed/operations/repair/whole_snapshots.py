@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from lakebed.format.snapshot import Snapshot
 from lakebed.format.statistics.table_statistics import statistics_from_json
 from lakebed.metadata.data_file_paths import data_file_paths, index_file_path
 from lakebed.metadata.store import TableStore
+from lakebed.storage import run_together
 
 _THREADS: Final = 8
 _PARQUET_END: Final = b"PAR1"
@@ -127,8 +128,8 @@ class WholeCheck:
     def _checked(self, files: Iterable[tuple[str, int]]) -> Iterator[str]:
         wanted = list(dict.fromkeys(files))
         new = [file for file in wanted if file not in self._files]
-        with ThreadPoolExecutor(_THREADS) as pool:
-            self._files.update(zip(new, pool.map(self._problem_of, new), strict=True))
+        problems = run_together([partial(self._problem_of, file) for file in new], _THREADS)
+        self._files.update(zip(new, problems, strict=True))
         return (problem for file in wanted if (problem := self._files[file]) is not None)
 
     def _problem_of(self, file: tuple[str, int]) -> str | None:

@@ -9,9 +9,8 @@ in another order and without sequence numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -25,6 +24,7 @@ from lakebed.format.types.data_types import Field
 from lakebed.metadata.plan.key_ranks import sortable
 from lakebed.rows.keyed.keyed_merge import SYSTEM_SCHEMA, Head, Merger, Piece, Source
 from lakebed.rows.keyed.sequence_order import Mask
+from lakebed.storage import run_together
 
 _MUCH_LARGER: Final = 2
 _OPENED_AT_ONCE: Final = 4
@@ -48,8 +48,8 @@ class ReadMerger(Merger):
         base = [replace(source, max_sequence=source.min_sequence) for source in base]
         newer = sources[len(base) :]
         system = self._system_columns([*base, *newer])
-        with ThreadPoolExecutor(_OPENED_AT_ONCE) as pool:  # they are small, and many
-            heads = list(pool.map(lambda source: self._whole_head(source, rows, system), newer))
+        reads = [partial(self._whole_head, source, rows, system) for source in newer]  # they are small, and many
+        heads = run_together(reads, _OPENED_AT_ONCE)
         keys = [pa.chunked_array([c for part in heads for c in part.table[key.name].chunks]) for key in self.keys]
         alone, met = [], []
         for source in base:

@@ -38,11 +38,12 @@ class Alive(Model):
 
 
 class WarehouseInfo(Model):
-    """A warehouse of the service."""
+    """A warehouse of the service. ``problem`` says why its storage cannot be read; ``databases`` is null then."""
 
     name: str = Field(examples=["demo"])
     path: str = Field(examples=["/data/demo"])
-    databases: int = Field(examples=[2])
+    databases: int | None = Field(examples=[2])
+    problem: str | None
 
 
 class DatabaseInfo(Model):

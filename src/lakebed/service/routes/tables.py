@@ -7,12 +7,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from lakebed.errors import LakebedError, NotFoundError
+from lakebed.errors import LakebedError, NotFoundError, StorageError
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Field
 from lakebed.operations.diff import schema_differences
 from lakebed.options import OPTIONS, Support, TableOptions, find
 from lakebed.options.definitions import SECTIONS
+from lakebed.options.secrets import shown_value
 from lakebed.service.error_answers import documented
 from lakebed.service.models.common import Column, HealthSummary, Listing, Page, SchemaChange
 from lakebed.service.models.tables import (
@@ -69,11 +70,15 @@ def service(state: ServiceState) -> ServiceInfo:
 @router.get("/warehouses", summary="The warehouses", responses=documented(401, 403, 503))
 def warehouses(state: ServiceState) -> Listing[WarehouseInfo]:
     """Returns all warehouses of this service."""
-    return Listing(
-        items=[
-            WarehouseInfo(name=one.name, path=one.path, databases=len(one.lake.databases())) for one in state.warehouses
-        ]
-    )
+    return Listing(items=[_warehouse(one) for one in state.warehouses])
+
+
+def _warehouse(one: Warehouse) -> WarehouseInfo:
+    """Returns a warehouse; a storage that does not answer is its problem, and not one of the others."""
+    try:
+        return WarehouseInfo(name=one.name, path=one.path, databases=len(one.lake.databases()), problem=None)
+    except StorageError as error:
+        return WarehouseInfo(name=one.name, path=one.path, databases=None, problem=str(error))
 
 
 @router.get("/warehouses/{warehouse}/databases", summary="The databases of a warehouse", responses=READ_ERRORS)
@@ -205,7 +210,7 @@ def schemas(opened: Opened) -> Listing[SchemaVersion]:
                 columns=_columns(schema),
                 partition_keys=list(schema.partition_keys),
                 primary_keys=list(schema.primary_keys),
-                options=dict(schema.options),
+                options={name: shown_value(name, value) for name, value in schema.options.items()},
                 changes=[
                     SchemaChange(what=one.what, name=one.name, before=one.before, after=one.after) for one in changes
                 ],
@@ -249,7 +254,7 @@ def _option(name: str, value: str | None) -> OptionInfo:
     if known is None:
         return OptionInfo(
             name=name,
-            value=value,
+            value=None if value is None else shown_value(name, value),
             default=None,
             is_set=value is not None,
             type=None,
