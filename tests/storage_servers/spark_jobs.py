@@ -61,7 +61,9 @@ def variables_of_tasks(spark: Any) -> set[str]:
     return {row.name for row in spark.range(0, 4, 1, 4).mapInArrow(names, "name string").collect()}
 
 
-def write_read_and_compact(spark: Any, url: str) -> tuple[set[str], int, pa.Table, pa.Table, list[str]]:
+def write_read_and_compact(
+    spark: Any, url: str, options: dict[str, str]
+) -> tuple[set[str], int, pa.Table, pa.Table, list[str]]:
     """Everything that tasks do, with credentials that only the environment of the driver holds."""
     lake = open_lake(url, {}, spark)
     table = keyed(lake)
@@ -70,7 +72,7 @@ def write_read_and_compact(spark: Any, url: str) -> tuple[set[str], int, pa.Tabl
     merged = table.scan().to_spark(spark).orderBy("id").toArrow()
     table.compact(full=True, spark=spark)
     compacted = table.scan().to_spark(spark).orderBy("id").toArrow()
-    source = spark.read.format("lakebed").load(f"{url}/warehouse/db.db/t").count()
+    source = spark.read.format("lakebed").options(**options).load(f"{url}/warehouse/db.db/t").count()
     problems = [str(problem) for problem in table.verify(deep=True).problems]
     return variables_of_tasks(spark), source, merged, compacted, problems
 

@@ -59,7 +59,7 @@ def test_rows_are_read_and_changed(lake: Lake) -> None:
 
 def test_a_condition_on_the_partition_skips_files(lake: Lake) -> None:
     table = lake.table("db.t")
-    assert len(table.scan(where="dt = 'd1'").explain().files) < len(table.scan().explain().files)
+    assert len(table.scan(where="dt = 'd1'").plan().files) < len(table.scan().plan().files)
     assert values(lake, "SELECT count(*) FROM db.t WHERE dt = 'd1'") == [(50,)]
 
 
