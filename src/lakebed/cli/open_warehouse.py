@@ -149,9 +149,11 @@ def warnings_as_lines() -> Iterator[None]:
     """Print warnings as one line on stderr each."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        yield
-    for one in caught:
-        typer.echo(f"warning: {one.message}", err=True)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(one.message) for one in caught if one.category is UserWarning):
+                typer.echo(f"warning: {text}", err=True)
 
 
 def has_databases(folder: Path) -> bool:
