@@ -13,6 +13,7 @@ stores every database has this file, because a folder without files does not exi
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -32,6 +33,9 @@ from lakebed.storage import Storage, Sync, run_all
 _DATABASE_SUFFIX: Final = ".db"
 _DATABASE_FILE: Final = ".lakebed/database.json"
 _DROPPED: Final = ".dropped-"
+_FIRST_SCHEMA: Final = 0
+_LONGEST_WAIT: Final = 1.0
+_PAUSE: Final = 0.05
 
 
 class FileSystemCatalog:
@@ -145,16 +149,34 @@ class FileSystemCatalog:
 
     def create_table(self, store: TableStore, schema: TableSchema) -> bool:
         """Creates a table by its first schema and returns whether it did not exist before."""
-        if store.schemas.ids():
-            return False
-        self._check_empty(store)
-        if not store.schemas.create(schema):
+        if not self._is_free(store) or not store.schemas.create(schema):
             return False
         # Looked up after the schema was created: who renames a table to this name looks for schemas after its mark.
         if not self._storage.can_rename and moving_from(self._storage, store.paths.root) is not None:
             self._storage.delete(store.paths.schema(schema.id))
             raise AlreadyExistsError(f"cannot create table {store.name}: another table is being renamed to it")
         return True
+
+    def _is_free(self, store: TableStore) -> bool:
+        """Returns whether there is no table. Raises if something is left of an earlier one.
+
+        Without rename, a commit or a change of the schema of a dropped table needs a moment to withdraw its file.
+        """
+        until = time.monotonic() + (0.0 if self._storage.can_rename else _LONGEST_WAIT)
+        while True:
+            is_late = time.monotonic() > until
+            ids = store.schemas.ids()
+            if _FIRST_SCHEMA in ids or (ids and is_late):
+                return False
+            if not ids:
+                try:
+                    self._check_empty(store)
+                except AlreadyExistsError:
+                    if is_late:
+                        raise
+                else:
+                    return True
+            time.sleep(0.0 if self._storage.can_rename else _PAUSE)
 
     def _check_empty(self, store: TableStore) -> None:
         """Raises if the folder holds snapshots, tags or branches of an earlier table, which the new one would show."""

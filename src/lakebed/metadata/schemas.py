@@ -61,6 +61,8 @@ class Schemas:
                 first = text if schema_id == _FIRST_ID else None
             else:
                 (text, stamp), first = run_both(self._storage, partial(self._read, schema_id), self._read_first)
+                if first is None and not self._storage.can_rename:  # it is deleted with the others, and written last
+                    raise NotFoundError(f"the table at {self._paths.branch_root} is being dropped or renamed")
             self._check_same_table(first)
             known = _Known(TableSchema.from_json(text, where=path), stamp)
             self._known[schema_id] = known
@@ -122,7 +124,8 @@ class Schemas:
 
     def _is_there(self, schema_id: int) -> bool:
         """Returns whether the file of a known schema is unchanged."""
-        return self._storage.stamp(self._paths.schema(schema_id)) == self._known[schema_id].stamp
+        known = self._known.get(schema_id)  # another thread may forget it
+        return known is not None and self._storage.stamp(self._paths.schema(schema_id)) == known.stamp
 
     def _check_same_table(self, first: bytes | None) -> None:
         """Raises NotFoundError if the first schema is not the one that this object read first."""
@@ -148,13 +151,17 @@ class Schemas:
         path, text, sync = self._paths.schema(schema.id), schema.to_json().encode(), self._syncing(schema)
         forget_answer(self.question)
         try:
-            return self._storage.create_exclusive(path, text, still, sync=sync)
+            made = self._storage.create_exclusive(path, text, still, sync=sync)
         except StorageError:
             if not self._holds(path, text):
                 raise
             if sync is not None:
                 self._storage.sync([path], below=sync.below)
-            return True  # the file was created, only the acknowledgement was lost
+            made = True  # the file was created, only the acknowledgement was lost
+        if made and not self._storage.can_rename and not still():  # the table was dropped before the create
+            self._storage.delete(path)
+            return False
+        return made
 
     def _syncing(self, schema: TableSchema) -> Sync | None:
         """Returns what makes a schema durable, and the folder of a new table with it."""
