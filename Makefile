@@ -110,6 +110,7 @@ dashboard: $(VENV)/.dev browser
 
 interop: $(VENV)/.dev
 	bash interop/setup.sh
+	bash tools/servers.sh minio
 	$(PYTEST2) tests/interop
 
 bench: $(VENV)/.dev java
@@ -120,6 +121,8 @@ bench: $(VENV)/.dev java
 	.venv-bench/bin/python -m bench.manifests
 	.venv-bench/bin/python -m bench.history
 	.venv-bench/bin/python -m bench.dynamic_buckets
+	bash tools/servers.sh minio
+	.venv-bench/bin/python -m bench.storage
 	$(BIN)/python -m bench.durability
 	$(BIN)/python -m bench.chain
 	$(BIN)/python -m bench.service

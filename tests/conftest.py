@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tests.places import IS_LOCAL, new_folder
 
 from lakebed import Lake, Table
 
+os.environ["AWS_EC2_METADATA_DISABLED"] = "true"  # tests talk to servers on this machine only
 if not FULL:  # few examples, and the same ones in every run
     settings.register_profile("small", max_examples=examples(100), derandomize=True)
     settings.load_profile("small")

@@ -15,6 +15,11 @@ import difflib
 from collections.abc import Iterable
 from typing import Final
 
+SHARE_THE_WAREHOUSE: Final = (
+    "A warehouse on a local path has to be in a folder that the driver and all executors share; else use an object "
+    "store or HDFS"
+)
+"""What to do about tasks that do not see the files of a table, for messages."""
 ROLL_BACK: Final = "restore it, or roll back to the newest whole snapshot with table.repair() or 'lakebed repair'"
 """What to do about a damaged file that a snapshot needs, for messages."""
 

@@ -1,5 +1,6 @@
 """Lakebed as one side of the interop matrix, through its public interface only."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +30,24 @@ def ddl_type(kind: PaimonType) -> str:
 
 
 class Ours:
-    """Each call opens the warehouse anew, as another process would."""
+    """Each call opens the warehouse anew, as another process would. ``options`` say how to reach an object store."""
 
     name = "lakebed"
 
-    def _table(self, warehouse: Path, table: str) -> lakebed.Table:
-        found = lakebed.connect(str(warehouse)).table(table)
+    def __init__(self, options: Mapping[str, str] | None = None) -> None:
+        self._options = options or {}
+
+    def lake(self, warehouse: Path | str) -> lakebed.Lake:
+        return lakebed.connect(str(warehouse), options=self._options)
+
+    def _table(self, warehouse: Path | str, table: str) -> lakebed.Table:
+        found = self.lake(warehouse).table(table)
         assert isinstance(found, lakebed.Table)
         return found
 
     def create_table(
         self,
-        warehouse: Path,
+        warehouse: Path | str,
         table: str,
         fields: list[tuple[str, PaimonType]],
         partition_keys: list[str] | None = None,
@@ -48,7 +55,7 @@ class Ours:
         primary_keys: list[str] | None = None,
         options: dict[str, str] | None = None,
     ) -> None:
-        lake = lakebed.connect(str(warehouse))
+        lake = self.lake(warehouse)
         database = table.split(".", maxsplit=1)[0]
         if database not in lake.databases():
             lake.create_database(database)
@@ -62,7 +69,7 @@ class Ours:
 
     def write(
         self,
-        warehouse: Path,
+        warehouse: Path | str,
         table: str,
         data: pa.Table,
         overwrite: dict[str, str] | None = None,
@@ -77,7 +84,7 @@ class Ours:
 
     def read(
         self,
-        warehouse: Path,
+        warehouse: Path | str,
         table: str,
         where: Where | None = None,
         columns: list[str] | None = None,
@@ -95,20 +102,20 @@ class Ours:
         found = self._table(warehouse, table).scan(columns=columns, where=where.sql if where else None, **chosen)
         return found.to_arrow()
 
-    def truncate(self, warehouse: Path, table: str, partitions: list[dict[str, str]] | None = None) -> None:
+    def truncate(self, warehouse: Path | str, table: str, partitions: list[dict[str, str]] | None = None) -> None:
         target = self._table(warehouse, table)
         if partitions is None:
             target.truncate()
         for partition in partitions or []:
             target.drop_partition(partition)
 
-    def compact(self, warehouse: Path, table: str, *, full: bool) -> None:
+    def compact(self, warehouse: Path | str, table: str, *, full: bool) -> None:
         self._table(warehouse, table).compact(full=full)
 
-    def delete(self, warehouse: Path, table: str, where: str) -> None:
+    def delete(self, warehouse: Path | str, table: str, where: str) -> None:
         self._table(warehouse, table).delete(where)
 
-    def alter(self, warehouse: Path, table: str, given: list[list[Any]]) -> None:
+    def alter(self, warehouse: Path | str, table: str, given: list[list[Any]]) -> None:
         self._table(warehouse, table).alter(*map(change, given))
 
 

@@ -533,11 +533,13 @@ def test_leftovers_of_a_job_are_told_by_their_names(store: Make) -> None:
     """What a speculative twin wrote goes; what the twin that counts wrote stays, and what other jobs write too."""
     table = store("id BIGINT, p INT", partition_by=["p"])
     job, other = JobFiles.new(), JobFiles.new()
-    names = {who: f"data-{files.attempt()}-0.parquet" for who, files in (("one", job), ("twin", job), ("other", other))}
+    names = {
+        who: f"data-{files.attempt(table)}-0.parquet" for who, files in (("one", job), ("twin", job), ("other", other))
+    }
     assert len({*names.values()}) == 3
     for name in names.values():
         table.storage.write(f"{table.paths.root}/p=1/bucket-0/{name}", b"x")
-    table.storage.write(f"{table.paths.indexes}/index-{job.attempt()}-0", b"x")
+    table.storage.write(f"{table.paths.indexes}/index-{job.attempt(table)}-0", b"x")
     job.remove(table, table.schema(), keep=[names["one"]])
     assert files_below(f"{table.paths.root}/p=1") == {f"bucket-0/{names['one']}", f"bucket-0/{names['other']}"}
     assert files_below(table.paths.indexes) == set()

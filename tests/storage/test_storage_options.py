@@ -31,6 +31,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in list(os.environ):
         if name.startswith(("AWS_", "OSS_", "ALIBABA_", "GOOGLE_", "AZURE_", "MSI_", "IDENTITY_", "LAKEBED_")):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("HOME", str(tmp_path))
 
 

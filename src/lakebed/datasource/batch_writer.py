@@ -57,6 +57,7 @@ from lakebed.rows.conform import conform
 from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.files.file_reader import data_file_paths
 from lakebed.rows.keyed.keyed_write import KeyedWriter
+from lakebed.spark.file_jobs import check_arrived
 from lakebed.spark.worker_errors import plain_errors
 from lakebed.spark.write.write_mode import WriteMode
 from lakebed.table.internals import store_of
@@ -134,6 +135,7 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
             return self._written(iterator)
 
     def _written(self, iterator: Iterator[pa.RecordBatch]) -> FilesWritten:
+        self._store.check_seen()
         writer = self._writer()
         with abort_unless_committed(writer.abort):
             first = next(iterator, None)
@@ -177,6 +179,7 @@ class TableWriter(DataSourceArrowWriter):  # type: ignore[misc]
 
     def _commit(self, files: NewFiles) -> None:
         schema = self._store.schema()
+        check_arrived(self._store, schema, files.data, files.changelog)
         if not schema.primary_keys:
             files = replace(files, data=numbered(self._store, schema, files.data))
         if self._mode.overwrite:

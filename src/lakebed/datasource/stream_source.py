@@ -108,6 +108,7 @@ class TableStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  #
         split: Split
         reader, split = partition.value
         with plain_errors():
+            reader.plain.store.check_seen()
             schema = spark_arrow_schema(reader.arrow_schema)
             for batch in reader.batches(split.table(), split.deleted):
                 yield from spark_batches(batch, schema)

@@ -30,6 +30,7 @@ class RowsStaged(WriterCommitMessage):  # type: ignore[misc]
 
 def stage_rows(store: TableStore, batches: Iterator[pa.RecordBatch], row_kind: str | None) -> RowsStaged:
     """Stages rows for the driver, in a task. ``row_kind`` names the column with the kind of each row, if any."""
+    store.check_seen()
     schema = store.schema()
     columns = _staged_schema(schema, row_kind)
     path = f"{store.paths.indexes}/.rows-{uuid.uuid4()}.tmp"

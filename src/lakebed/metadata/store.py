@@ -6,11 +6,12 @@ survive a power cut in a table that does not say it with its option.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from lakebed.errors import LakebedError, NotFoundError
+from lakebed.errors import SHARE_THE_WAREHOUSE, LakebedError, NotFoundError, StorageError
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, TablePaths
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
@@ -74,6 +75,18 @@ class TableStore:
     def has_older_schemas(self) -> bool:
         """Whether there are schemas before the latest one."""
         return len(self.schemas.ids()) > 1
+
+    def check_seen(self) -> None:
+        """Raises StorageError if this machine does not see the folder of the table on its local disk.
+
+        For tasks, which may run on other machines: there a write would create the folder, and the table would lack the
+        files.
+        """
+        if not self.storage.is_remote and not self.storage.exists(self.paths.root):
+            raise StorageError(
+                f"cannot open table {self.name}: there is no folder {self.paths.root} on machine {socket.gethostname()}. "
+                f"{SHARE_THE_WAREHOUSE}"
+            )
 
     def schema_of(self, snapshot: Snapshot) -> TableSchema:
         """Returns the schema that a snapshot was written with."""

@@ -22,8 +22,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from lakebed.errors import DataError, LakebedError, OptionError, SchemaError, UnsupportedError
+from lakebed.errors import (
+    SHARE_THE_WAREHOUSE,
+    DataError,
+    LakebedError,
+    OptionError,
+    SchemaError,
+    StorageError,
+    UnsupportedError,
+)
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.data_file_paths import data_file_paths
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.spark.session import map_in_arrow
@@ -52,8 +61,9 @@ class JobFiles:
     def new() -> JobFiles:
         return JobFiles(str(uuid.uuid4())[:_JOB_PART])
 
-    def attempt(self) -> str:
-        """Returns a UUID for the files of one attempt of a task."""
+    def attempt(self, store: TableStore) -> str:
+        """Returns a UUID for the files of one attempt of a task; StorageError if its machine does not see the table."""
+        store.check_seen()
         return self.job + str(uuid.uuid4())[_JOB_PART:]
 
     def remove(self, store: TableStore, schema: TableSchema, keep: Collection[str] = ()) -> None:
@@ -74,6 +84,21 @@ def _bucket_folders(store: TableStore, schema: TableSchema) -> Iterator[str]:
         ]
     for folder in folders:
         yield from (f"{folder}/{info.name}" for info in store.storage.list(folder) if info.name.startswith("bucket-"))
+
+
+def check_arrived(store: TableStore, schema: TableSchema, *written: pa.Table) -> None:
+    """Raises StorageError if tasks have written files that the driver does not see.
+
+    That happens on local disks only, if executors have a folder of the same name on a disk of their own.
+    """
+    if store.storage.is_remote:
+        return
+    paths = (path for entries in written for path in data_file_paths(store, schema, entries))
+    missing = next((path for path in paths if not store.storage.exists(path)), None)
+    if missing is not None:
+        raise StorageError(
+            f"cannot write to table {store.name}: a task wrote {missing}, but the driver does not see it. {SHARE_THE_WAREHOUSE}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ _OWN_KEYS: Final = ("access_key_id", "secret_access_key", "session_token")
 _NEEDS_MORE: Final = ("sso_session", "sso_start_url", "role_arn", "source_profile", "web_identity_token_file")
 _METADATA_SERVER: Final = ("169.254.169.254", 80)  # the same on all clouds
 _METADATA_SECONDS: Final = 1.0
+_NO_METADATA_SERVER: Final = ("AWS_EC2_METADATA_DISABLED", "NO_GCE_CHECK")
 _PROCESS_SECONDS: Final = 60
 
 Provider = Callable[[], Mapping[str, Any]]
@@ -312,8 +313,11 @@ def _boto3_provider(profile: str) -> Provider:
 def check_machine_role(location: Location, missing: str) -> None:
     """Raises if neither settings nor this machine give credentials: the client library would ask in vain for minutes.
 
-    Machines of all clouds have a metadata server at the same address, which returns the keys of their role.
+    Machines of all clouds have a metadata server at the same address, which returns the keys of their role. The
+    variables with which the tools of the providers leave it out are honoured.
     """
+    if any(os.environ.get(name, "").lower() in {"true", "1"} for name in _NO_METADATA_SERVER):
+        raise OptionError(f"no credentials for {location}: {missing}")
     try:
         socket.create_connection(_METADATA_SERVER, timeout=_METADATA_SECONDS).close()
     except OSError:

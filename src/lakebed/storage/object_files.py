@@ -75,17 +75,27 @@ class TailCache:
                 self._bytes -= len(self._tails.popitem(last=False)[1].data)
 
 
-def open_object(bucket: Any, path: str, tails: TailCache, cache: FileCache | None) -> ObjectFile:
-    """Opens a file to read; one request, or none if it or its end is cached. A cache on disk gets the whole file."""
+def open_object(bucket: Any, path: str, tails: TailCache, cache: FileCache | None, *, has_suffixes: bool) -> ObjectFile:
+    """Opens a file to read; one request, or none if it or its end is cached. A cache on disk gets the whole file.
+
+    A service without ranges that count from the end (``has_suffixes``) is asked for the size first.
+    """
     tail = tails.get(path)
     if cache is not None:
         content = cache.get(path)
         if content is not None:
             return ObjectFile(bucket, path, Tail(len(content), 0, content))
     if tail is None:
+        key = parse_location(path).key
+        wanted: Any = {"range": {"suffix": TAIL_BYTES}}
+        if not has_suffixes:
+            note_request("head", path)
+            with explained_remote("read", path):
+                size = int(obstore.head(bucket, key)["size"])
+            wanted = {"range": (max(0, size - TAIL_BYTES), size)} if size else {}
         note_request("get", path)
         with explained_remote("read", path):
-            found = obstore.get(bucket, parse_location(path).key, options={"range": {"suffix": TAIL_BYTES}})
+            found = obstore.get(bucket, key, options=wanted)
             tail = Tail(int(found.meta["size"]), found.range[0], memoryview(found.bytes()).cast("B"))
         tails.put(path, tail)
     if cache is not None and cache.takes(tail.size):

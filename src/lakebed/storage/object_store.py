@@ -40,7 +40,7 @@ from lakebed.storage.resolved_settings import resolved
 from lakebed.storage.round_trips import note_request, run_together
 from lakebed.storage.storage_options import ObjectSettings
 
-_TOKEN: Final = "lakebed-token"  # noqa: S105 - the name of an attribute, no secret
+_TOKEN: Final = "lakebedtoken"  # noqa: S105 - the name of an attribute: Azure allows no hyphen, proxies no underscore
 _PROBE: Final = ".lakebed/conditional-put"
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 5.0
@@ -355,7 +355,7 @@ class ObjectStorage:
 
     def open_ranges(self, path: str) -> ObjectFile:
         bucket, _ = self._open(path)
-        return open_object(bucket, path, self._tails, self._settings.file_cache)
+        return open_object(bucket, path, self._tails, self._settings.file_cache, has_suffixes=self._service != "azure")
 
     def arrow_filesystem(self) -> pafs.FileSystem:
         return pafs.PyFileSystem(ObjectFiles(self, self._upload))

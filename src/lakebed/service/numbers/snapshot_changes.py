@@ -36,7 +36,7 @@ class TagNames:
         stamp = store.storage.stamp(folder)
         with self._lock:
             known = self._known.get(folder)
-        if known is not None and known[0] == stamp:
+        if known is not None and stamp is not None and known[0] == stamp:  # folders of object stores have no token
             return known[1]
         names: dict[int, list[str]] = {}
         for name, snapshot in store.snapshots.tags().items():

@@ -84,6 +84,7 @@ def _run(
     batches: Iterator[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Runs in a task: takes numbers of parts, yields their pruned entries as bytes."""
+    store.check_seen()
     for batch in batches:
         for number in batch.column(0).to_pylist():
             entries = without_misses(store, request, store.manifests.read_entries(parts[number]))

@@ -148,12 +148,13 @@ def _load(spark: SparkSession, files: HadoopFiles, names: Sequence[str], stored:
 
 def _load_remote(spark: SparkSession, reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
     """Lets Spark look for the files, which it does for several at the same time."""
+    from pyspark.errors import AnalysisException  # noqa: PLC0415 - Spark is optional
+
     try:
         return _load_classic(spark, reader, paths)
-    except Exception as error:
-        if getattr(error, "getCondition", str)() == "PATH_NOT_FOUND":
-            found: dict[str, str] = getattr(error, "getMessageParameters", dict)()
-            raise _gone(found.get("path", "of a table")) from None
+    except AnalysisException as error:
+        if error.getCondition() == "PATH_NOT_FOUND":
+            raise _gone(error.getMessageParameters().get("path", "of the table")) from None
         raise
 
 

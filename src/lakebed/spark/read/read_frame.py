@@ -109,6 +109,7 @@ def for_task(reader: Reader, merge_budget: int) -> Reader:
 
 def read_split(reader: Reader, split: Split) -> Iterator[pa.RecordBatch]:
     """Yields the rows of one split in the types that Spark takes."""
+    reader.store.check_seen()
     schema = spark_arrow_schema(reader.arrow_schema)
     for batch in replace(reader, deleted=split.deleted).batches(split.table()):
         yield from spark_batches(batch, schema)

@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakebed.engine import Compacted, Report, Rewritten
 from lakebed.format.manifest.index_manifest import IndexEntry
+from lakebed.format.manifest.manifest import ADD
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.durable import sync_written
@@ -27,7 +29,7 @@ from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.keyed.keyed_compact import BucketResult, BucketWork, Compactor
 from lakebed.rows.keyed.keyed_read import KeyedReader
 from lakebed.rows.sort_order import SortOrder
-from lakebed.spark.file_jobs import JobFiles, run_job, spill_folder
+from lakebed.spark.file_jobs import JobFiles, check_arrived, run_job, spill_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,6 +66,8 @@ def compact_buckets(
         numbers = spark.range(0, len(packs), 1, len(packs))
         outcome = run_job(numbers, task, None if report is None else watch)
         results: list[BucketResult] = [result for part in outcome.results for result in part]
+        written = [entries for result in results for entries in (result.entries, result.changelog)]
+        check_arrived(store, schema, *(entries.filter(pc.equal(entries["kind"], ADD)) for entries in written))
         if outcome.repeated:
             files.remove(store, schema, keep=list(_names(results)))
     if report is not None:
@@ -118,7 +122,7 @@ class _CompactTask:
         return [self._run(work) for work in works]
 
     def _run(self, work: BucketWork) -> BucketResult:
-        layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
+        layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt(self.store))
         deleted = DeletedRows.of(self.store, work.index)
         reader = KeyedReader(self.store, self.schema, self.schema.fields, deleted=deleted, budget=self.budget)
         compactor = Compactor(layout, reader, self.options, work.index, threads=1)
@@ -156,6 +160,7 @@ def rewrite_packs(
         numbers = spark.range(0, len(packs), 1, len(packs))
         outcome = run_job(numbers, task, None if report is None else watch)
         parts: list[pa.Table] = [part for results in outcome.results for part in results]
+        check_arrived(store, schema, *parts)
         if outcome.repeated:
             files.remove(store, schema, keep=[name for part in parts for name in part["file_name"].to_pylist()])
     if report is not None:
@@ -184,7 +189,7 @@ class _RewriteTask:
         return [self._run(*pickle.loads(self.packs[number])) for number in numbers]  # noqa: S301 - our own bytes
 
     def _run(self, pack: pa.Table, deleted: DeletedRows) -> pa.Table:
-        layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
+        layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt(self.store))
         reader = FileReader(self.store, self.schema, self.schema.fields, None, deleted)
         compactor = AppendCompactor(layout, reader, order=self.order, folder=spill_folder())
         with abort_unless_committed(compactor.abort):

@@ -28,7 +28,7 @@ from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.sort_order import Sorter
 from lakebed.rows.sorted_rows import sampled, sorted_portions
-from lakebed.spark.file_jobs import JobFiles, Outcome, run_job, spill_folder
+from lakebed.spark.file_jobs import JobFiles, Outcome, check_arrived, run_job, spill_folder
 from lakebed.spark.session import map_in_arrow
 from lakebed.spark.write.compact_on_spark import marked, rewrite_packs
 from lakebed.spark.write.exchange import SENT, Block, Leaver, local_folder, received, run_over, sender
@@ -98,6 +98,7 @@ def _sorted_by_range(spark: SparkSession, compactor: AppendCompactor, pack: pa.T
                 outcome = run_over(spark, left.results, owner.write)
                 outcome = Outcome(outcome.results, outcome.repeated or left.repeated)
         parts: list[pa.Table] = outcome.results
+        check_arrived(store, schema, *parts)
         if outcome.repeated:
             files.remove(store, schema, keep=[name for part in parts for name in part["file_name"].to_pylist()])
     return Rewritten(parts, remove)
@@ -154,7 +155,7 @@ class _Owner:
         return self.write(received(batches))
 
     def write(self, blocks: Iterator[Block]) -> pa.Table | None:
-        layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
+        layout = FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt(self.store))
         reader = FileReader(self.store, self.schema, self.schema.fields, None, DeletedRows())
         compactor = AppendCompactor(layout, reader)
         rows = (block.rows for block in blocks)

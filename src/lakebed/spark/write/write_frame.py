@@ -43,7 +43,7 @@ from lakebed.rows.conform import conform
 from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.keyed.keyed_write import KeyedWriter
 from lakebed.spark.casts import as_inserted
-from lakebed.spark.file_jobs import JobFiles, Outcome, run_job, spill_folder
+from lakebed.spark.file_jobs import JobFiles, Outcome, check_arrived, run_job, spill_folder
 from lakebed.spark.session import unmeasured_batches
 from lakebed.spark.session_settings import set_for_now
 from lakebed.spark.worker_errors import java_causes
@@ -95,6 +95,7 @@ def write_frame(plan: WritePlan, frame: DataFrame) -> NewFiles:
         data = pa.concat_tables([NO_ENTRIES, *(part.data for part in parts), *_gathered(task, parts)])
         changelog = pa.concat_tables([NO_ENTRIES, *(part.changelog for part in parts)])
         index = tuple(entry for part in parts for entry in part.index)
+        check_arrived(plan.store, plan.schema, data, changelog)
         if outcome.repeated:
             kept = [*data["file_name"].to_pylist(), *changelog["file_name"].to_pylist()]
             files.remove(plan.store, plan.schema, keep=[*kept, *(entry.file_name for entry in index)])
@@ -268,7 +269,7 @@ class _WriteTask:
         )
 
     def layout(self) -> FileLayout:
-        return FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt())
+        return FileLayout(self.store, self.schema, TableOptions(self.schema.options), self.files.attempt(self.store))
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> _Written | None:
         first = next(batches, None)
