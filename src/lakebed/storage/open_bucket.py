@@ -44,6 +44,10 @@ def open_folder(location: Location, settings: ObjectSettings) -> S3Store:
     settings = resolved(settings, "s3")
     config = settings.config("s3")
     client: Any = {"timeout": dt.timedelta(seconds=settings.timeout_seconds)}
+    if config.get("session_token") == "":  # a signed URL must not have an empty token, nor one of the environment
+        del config["session_token"]
+        keys = {name: config.pop(name) for name in ("access_key_id", "secret_access_key")}
+        config["credential_provider"] = lambda: {**keys, "expires_at": None}
     key = urllib.parse.quote(location.key, safe="/~")
     is_virtual = not parse_flag("s3.path.style.access", config.get("path_style", "true"))
     if is_virtual and "endpoint" in config:  # the endpoint already has the bucket
