@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -91,6 +92,17 @@ def test_a_commit_whose_answer_is_lost_again_and_again_is_made_once(opened: Open
     assert [snapshot.id for snapshot in table.snapshots()] == [1, 2]
 
 
+@pytest.mark.parametrize("fault", [LostAnswer(), CutAnswer(after=3)], ids=repr)
+def test_deletions_are_repeated(opened: Opener, proxy: Proxy, fault: Fault) -> None:
+    lake = opened(PATIENT)
+    lake.create_table("db.t", "id BIGINT").write(rows(1))
+    rule = proxy.inject(fault, method="POST", target="?delete", times=4)
+    lake.drop_table("db.t")
+    assert rule.applied == 4
+    assert lake.tables("db") == []
+    assert lake.create_table("db.t", "id BIGINT").latest_snapshot() is None
+
+
 def test_an_answer_that_never_comes_is_looked_for(opened: Opener, proxy: Proxy) -> None:
     """The store has the snapshot, so the commit is acknowledged, although no put was ever answered."""
     table = opened(HASTY).create_table("db.t", "id BIGINT")
@@ -105,7 +117,7 @@ def test_a_commit_that_may_still_arrive_keeps_its_files(opened: Opener, proxy: P
     table = opened(HASTY).create_table("db.t", "id BIGINT")
     proxy.inject(Slow(before=6), method="PUT", target="snapshot/snapshot-1", times=1)
     proxy.inject(Reset(), method="PUT", target="snapshot/snapshot-1", times=None)
-    with pytest.raises(CommitOutcomeUnknownError, match="it is unknown whether snapshot 1 of db.t"):
+    with pytest.raises(CommitOutcomeUnknownError, match=r"it is unknown whether snapshot 1 of db\.t"):
         table.write(rows(1))
     proxy.heal()
     assert table.latest_snapshot() is None
@@ -133,9 +145,7 @@ def test_throttling_without_end_is_one_clear_error(opened: Opener, proxy: Proxy,
     table = lake.create_table("db.t", "id BIGINT")
     rule = proxy.inject(Answer(status), target="/w/", times=None)
     began = time.monotonic()
-    with pytest.raises(
-        StorageError, match="the store throttles requests and did not stop before the deadline"
-    ) as raised:
+    with pytest.raises(StorageError, match=r"throttles requests,? and did not stop before the deadline") as raised:
         table.scan().to_arrow()
     assert time.monotonic() - began < 15
     assert rule.applied >= 2, "it was not retried"
@@ -161,9 +171,9 @@ def test_expired_credentials_are_not_retried(opened: Opener, proxy: Proxy) -> No
 
 def test_a_failed_upload_leaves_no_parts(opened: Opener, proxy: Proxy, minio: MinIO) -> None:
     """A file of several parts that cannot be finished is aborted, so that nobody pays for its parts."""
-    table = opened({"storage.retry-deadline": "1 s", "storage.max-retries": "1"}).create_table("db.t", "v BINARY")
+    table = opened({"storage.retry-deadline": "1 s", "storage.max-retries": "1"}).create_table("db.t", "v BYTES")
     proxy.inject(Answer(503), method="PUT", target="partNumber=2", times=None)
-    big = pa.table({"v": [uuid.uuid4().bytes * (1 << 16)] * 24})
+    big = pa.table({"v": [os.urandom(1 << 20) for _ in range(24)]})
     with pytest.raises(StorageError):
         table.write(big)
     proxy.heal()
