@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -28,10 +28,10 @@ STORAGE = os.environ.get("LAKEBED_TEST_STORAGE", "local")
 IS_LOCAL = STORAGE == "local"
 
 
-def stored_path(path: object, *names: str) -> Any:
-    """A file or folder of a table, to look at it or to change it: a ``Path``, or a :class:`RemotePath`."""
+def stored_path(path: object, *names: str) -> Path:
+    """A file or folder of a table, to look at it or to change it: a ``Path``, or a :class:`RemotePath` in its place."""
     text = "/".join([str(path), *names])
-    return RemotePath(text) if "://" in text else Path(text)
+    return cast("Path", RemotePath(text)) if "://" in text else Path(text)
 
 
 def copy_file(source: object, target: object) -> None:
@@ -39,10 +39,10 @@ def copy_file(source: object, target: object) -> None:
     stored_path(target).write_bytes(stored_path(source).read_bytes())
 
 
-def copy_tree(source: object, target: object) -> Any:
+def copy_tree(source: object, target: object) -> Path:
     """Copies a folder with its files; gives the copy. The target may exist."""
     if isinstance(stored_path(source), Path):
-        return shutil.copytree(str(source), str(target), dirs_exist_ok=True)
+        return Path(shutil.copytree(str(source), str(target), dirs_exist_ok=True))
     for path, _ in list(storage().list_tree(str(source))):
         storage().copy(path, str(target) + path.removeprefix(str(source)))
     return stored_path(target)
@@ -183,9 +183,9 @@ class RemotePath:
 # --------------------------------------------------------------------------------------------------- the server
 
 
-def new_folder(factory: pytest.TempPathFactory) -> RemotePath:
+def new_folder(factory: pytest.TempPathFactory) -> Path:
     """A folder of its own on the storage server, which starts with the first one."""
-    return RemotePath(f"{_bucket(factory.getbasetemp())}/{uuid.uuid4()}")
+    return stored_path(_bucket(factory.getbasetemp()), str(uuid.uuid4()))
 
 
 @cache

@@ -11,10 +11,14 @@ from tests.doc_examples import ROOT, blocks, run_console
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ON_SPARK = {"spark.md", "sql.md", "streaming.md"}
 """Pages whose examples need a Spark session: tests/spark and tests/sql run them."""
+ON_SERVERS = {"storage.md"}
+"""Pages whose examples need a storage server: tests/storage_servers runs them."""
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if blocks(page) and page.name not in ON_SPARK], ids=lambda page: page.name
+    "page",
+    [page for page in PAGES if blocks(page) and page.name not in ON_SPARK | ON_SERVERS],
+    ids=lambda page: page.name,
 )
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

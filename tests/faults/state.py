@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tests.places import stored_path
+
 from lakebed import Lake, Table
 
 Piece = tuple[str, ...]
@@ -50,7 +52,7 @@ def state_of(lake: Lake) -> State:
             for tag in table.tags():
                 pieces["tag", place, tag] = rows_of(table, tag=tag)
             latest[place] = rows_of(table)
-        for file in sorted(place(main.path).glob("consumer/consumer-*")):
+        for file in sorted(stored_path(main.path).glob("consumer/consumer-*")):
             pieces["consumer", name, file.name] = file.read_text()
     return State(pieces, latest)
 

@@ -63,7 +63,7 @@ def lakebed_on_s3(minio: MinIO) -> Ours:
 
 
 @pytest.fixture(params=["java", "pypaimon"])
-def other(request: pytest.FixtureRequest) -> Iterator[Oracle]:
+def other(request: pytest.FixtureRequest) -> Oracle:
     oracle: Oracle = request.getfixturevalue(f"{request.param}_on_s3")
     return oracle
 
@@ -143,7 +143,7 @@ def test_partition_values_with_special_characters(
     """Every side gives a partition the same folder, so a value never has two."""
     ours = lakebed_on_s3
     layout = Layout("special", ID_V_DT, ["dt"])
-    sides = (ours, other) if creator == "lakebed" else (other, ours)
+    sides: tuple[Ours | Oracle, ...] = (ours, other) if creator == "lakebed" else (other, ours)
     sides[0].create_table(warehouse, TABLE, ID_V_DT, ["dt"])
     rows: Rows = []
     folders = []

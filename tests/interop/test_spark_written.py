@@ -47,7 +47,7 @@ class OnSpark(Ours):
 
     def write(
         self,
-        warehouse: Path,
+        warehouse: Path | str,
         table: str,
         data: pa.Table,
         overwrite: dict[str, str] | None = None,
@@ -66,7 +66,7 @@ class OnSpark(Ours):
 
     def read(
         self,
-        warehouse: Path,
+        warehouse: Path | str,
         table: str,
         where: Where | None = None,
         columns: list[str] | None = None,
@@ -76,7 +76,7 @@ class OnSpark(Ours):
         scan = self._table(warehouse, table).scan(columns=columns, where=where.sql if where else None)
         return scan.to_spark(self._spark).toArrow()
 
-    def compact(self, warehouse: Path, table: str, *, full: bool) -> None:
+    def compact(self, warehouse: Path | str, table: str, *, full: bool) -> None:
         self._table(warehouse, table).compact(full=full, spark=self._spark)
 
 

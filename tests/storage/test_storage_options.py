@@ -18,7 +18,7 @@ from lakebed.storage import open_bucket as module
 from lakebed.storage.location import parse_location
 from lakebed.storage.open_bucket import is_provider_itself, open_bucket
 from lakebed.storage.option_definitions import AZURE, COMMON, GCS, IGNORED, OSS, S3
-from lakebed.storage.storage_options import ObjectSettings, object_settings, storage_option
+from lakebed.storage.storage_options import ObjectSettings, hadoop_settings, object_settings, storage_option
 
 Opened = Callable[..., dict[str, Any]]
 KEYS = {"s3.access-key": "AK", "s3.secret-key": "SK"}
@@ -391,6 +391,21 @@ def test_azure_accounts_must_agree(opened: Opened) -> None:
         )
     with pytest.raises(OptionError, match="has no storage account"):
         opened("az://c/w", options={"fs.azure.account.key": "K"})
+
+
+def test_hdfs() -> None:
+    location = parse_location("hdfs://name:8020/w")
+    given = {"dfs.replication": "2", "hadoop.dfs.blocksize": "1", "hadoop.security.authentication": "simple"}
+    check_warehouse_options(given, "hdfs")
+    assert hadoop_settings({**given, "commit.durable": "true"}, location) == {
+        "dfs.replication": "2",
+        "dfs.blocksize": "1",
+        "hadoop.security.authentication": "simple",
+    }
+    with pytest.raises(OptionError, match="a setting of S3, but the warehouse hdfs://name:8020/w is on HDFS"):
+        hadoop_settings(KEYS, location)
+    with pytest.raises(OptionError, match="a setting of HDFS, but the warehouse s3://b/w is on S3"):
+        object_settings(given, parse_location("s3://b/w"))
 
 
 # ------------------------------------------------------------------------------------------------ environment, profiles

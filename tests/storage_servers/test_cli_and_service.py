@@ -201,9 +201,10 @@ def test_nothing_beside_the_warehouse_is_reached(minio: MinIO, warehouse: str) -
 
 def test_a_read_only_service_writes_nothing(minio: MinIO, warehouse: str) -> None:
     storage = ConfinedStorage(warehouse, Writes.NOTHING, open_storage(warehouse, minio.options))
-    for call in (lambda: storage.write(f"{warehouse}/x", b""), lambda: storage.delete_many([f"{warehouse}/x"])):
-        with pytest.raises(StorageError, match="read-only"):
-            call()
+    with pytest.raises(StorageError, match="read-only"):
+        storage.write(f"{warehouse}/x", b"")
+    with pytest.raises(StorageError, match="read-only"):
+        storage.delete_many([f"{warehouse}/x"])
     inner = open_storage(warehouse, minio.options)
     before = sorted(path for path, _ in inner.list_tree(warehouse))
     with running(Settings({"demo": NamedWarehouse(warehouse, minio.options)}, read_only=True)) as client:

@@ -9,7 +9,7 @@ from lakebed.errors import OptionError
 from lakebed.storage.base import Storage
 from lakebed.storage.local import LocalStorage
 from lakebed.storage.location import parse_location
-from lakebed.storage.storage_options import check_no_object_settings, object_settings
+from lakebed.storage.storage_options import check_no_object_settings, hadoop_settings, object_settings
 
 
 def open_storage(path: str, options: Mapping[str, str]) -> Storage:
@@ -27,7 +27,7 @@ def open_storage(path: str, options: Mapping[str, str]) -> Storage:
         case "hdfs":
             from lakebed.storage.hdfs import HdfsStorage  # noqa: PLC0415 - optional
 
-            return HdfsStorage()
+            return HdfsStorage(hadoop_settings(options, location))
         case service:
             from lakebed.storage.object_store import ObjectStorage  # noqa: PLC0415 - its import takes long
 

@@ -2,18 +2,16 @@
 
 Names are those of Apache Paimon, which takes them from Hadoop. ``spellings`` are other names of the same setting: those
 of Hadoop, Flink, pypaimon and pyiceberg. ``IGNORED`` are settings of other engines that have no effect here, so that
-the options of a Paimon catalog can be used as they are. ``docs/storage.md`` lists them (``python -m lakebed.storage``).
+the options of a Paimon catalog can be used as they are. ``docs/storage.md`` lists them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Literal
+from typing import Final
 
 from lakebed.options.secrets import is_secret
-
-Group = Literal["all storages", "object stores", "s3", "gcs", "azure", "hdfs"]
 
 
 class Form(Enum):
@@ -153,7 +151,7 @@ S3: Final = (
     _s3(TLS, "`false`: an endpoint without a scheme is `http://`", form=Form.FLAG, default="`true`"),
     _s3(
         "s3.sse",
-        "how the store encrypts objects: `AES256`, `aws:kms`, `aws:kms:dsse` or `sse-c`",
+        "how the store encrypts objects: `AES256`, `aws:kms` or `aws:kms:dsse`",
         "server-side-encryption-algorithm",
         "encryption.algorithm",
         key="server_side_encryption",
@@ -231,6 +229,9 @@ PER_ACCOUNT: Final = (
 )
 """Settings of Azure whose names may end with an account: ``fs.azure.account.key.acme.dfs.core.windows.net``."""
 
+HADOOP_PREFIXES: Final = ("dfs.", "hadoop.")
+"""How the settings of the Hadoop client start, which a warehouse on HDFS takes as they are."""
+
 IGNORED: Final = {
     **{
         f"{prefix}{rest}": "s3"
@@ -258,7 +259,7 @@ IGNORED: Final = {
 
 SECTIONS: Final[tuple[tuple[str, str, tuple[StorageOption, ...]], ...]] = (
     ("All object stores", "", COMMON),
-    ("S3 (`s3://`, `s3a://`) and stores with its protocol", "s3", S3),
+    ("S3 (`s3://`, `s3a://`) and stores that speak its protocol", "s3", S3),
     ("Alibaba Cloud OSS (`oss://`)", "s3", OSS),
     ("Google Cloud Storage (`gs://`)", "gcs", GCS),
     ("Azure (`abfss://`, `abfs://`, `wasbs://`, `az://`)", "azure", AZURE),

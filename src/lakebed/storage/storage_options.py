@@ -30,6 +30,7 @@ from lakebed.storage.option_definitions import (
     CONNECT_TIMEOUT,
     DEADLINE,
     GCS,
+    HADOOP_PREFIXES,
     IGNORED,
     OSS,
     PER_ACCOUNT,
@@ -82,7 +83,7 @@ def storage_option(name: str) -> str | None:
     for option in PER_ACCOUNT:
         if plain.startswith(f"{option}."):
             return _SPELLINGS.get(option, option)
-    return None
+    return name if name.startswith(HADOOP_PREFIXES) and not name.endswith(".") else None
 
 
 def known_options(service: Service) -> Iterator[str]:
@@ -100,6 +101,8 @@ def service_of(name: str) -> str | None:
     """
     if name in IGNORED:
         return IGNORED[name]
+    if name.startswith(HADOOP_PREFIXES):
+        return "hdfs"
     return next((service for service, found in _BY_SERVICE.items() if OPTIONS[name] in found), None)
 
 
@@ -197,7 +200,27 @@ def check_no_object_settings(options: Mapping[str, str], location: Location) -> 
         name = storage_option(given)
         if name is not None:
             _check_service(given, name, location)
-            _check_value(given, OPTIONS[name], value.strip())
+            if name in OPTIONS:
+                _check_value(given, OPTIONS[name], value.strip())
+
+
+def hadoop_settings(options: Mapping[str, str], location: Location) -> dict[str, str]:
+    """Returns the settings of the Hadoop client for a warehouse on HDFS.
+
+    As in Paimon, ``hadoop.`` before the name of a setting is removed.
+
+    Raises:
+        OptionError: An option belongs to another storage, or a value cannot be used.
+    """
+    check_no_object_settings(options, location)
+    found: dict[str, str] = {}
+    for given, value in options.items():
+        if given.startswith(HADOOP_PREFIXES):
+            if not value.strip():
+                raise OptionError(f"option {given!r} is empty; give a value, or leave it out")
+            rest = given.removeprefix("hadoop.")
+            found[rest if rest.startswith(("dfs.", "fs.", "hadoop.")) else given] = value
+    return found
 
 
 def _check_service(given: str, name: str, location: Location) -> None:

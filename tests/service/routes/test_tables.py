@@ -25,7 +25,8 @@ def test_what_the_service_is(client: httpx.Client) -> None:
 
 
 def test_warehouses_and_databases(client: httpx.Client, warehouse: Path) -> None:
-    assert get(client, "/api/v1/warehouses")["items"] == [{"name": "demo", "path": str(warehouse), "databases": 2}]
+    (found,) = get(client, "/api/v1/warehouses")["items"]
+    assert found == {"name": "demo", "path": str(warehouse), "databases": 2, "problem": None}
     assert get(client, "/api/v1/warehouses/demo/databases")["items"] == [
         {"name": "db", "tables": 4, "comment": "samples", "properties": {"comment": "samples"}},
         {"name": "other", "tables": 1, "comment": None, "properties": {}},

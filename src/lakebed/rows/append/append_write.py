@@ -21,6 +21,7 @@ from lakebed.format.manifest.manifest import NO_ENTRIES, entries_from_rows
 from lakebed.rows.conform import conform, portions
 from lakebed.rows.files.data_file import FileLayout, FilePlace, RollingFiles
 from lakebed.rows.grouping import Group, gather, group_rows
+from lakebed.storage import run_all
 
 UNAWARE_BUCKET: Final = 0
 _JOBS_PER_THREAD: Final = 4
@@ -109,8 +110,9 @@ class AppendWriter:
                 self._layout.store.storage.delete(path)
 
     def _close_all(self) -> None:
-        for file in self._open.values():
-            self._done.extend(file.close())
+        storage = self._layout.store.storage
+        for entries in run_all(storage, [file.close for file in self._open.values()]):  # each one ends an upload
+            self._done.extend(entries)
         self._open.clear()
 
 

@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,8 @@ from lakebed.rows.spill import Spill
 
 BucketOf: TypeAlias = Callable[[pa.Table], npt.NDArray[np.int32]]
 _Place: TypeAlias = tuple[tuple[object, ...], int]
+_FEW_ROWS: Final = 1_000_000
+_UPLOADS: Final = 16
 _BUCKET = "_BUCKET"
 _SEQUENCE_FIELD = pa.field(SEQUENCE_COLUMN, pa.int64(), nullable=False)
 
@@ -184,11 +186,16 @@ class KeyedWriter:
         """Write the rows of some buckets, each as one run."""
         self._look_up_sequences([_place(group) for group in groups])
         jobs = [(_place(group), self._first_sequence(_place(group), group.count), group) for group in groups]
-        with ThreadPoolExecutor(self._threads) as pool:
+        with ThreadPoolExecutor(self._threads_for(groups)) as pool:
             each = pool.map if len(jobs) > 1 else map  # for one small file, a thread costs as much as writing it
             for data, changelog in each(lambda job: self._write_bucket(job[0], job[1], [job[2].rows]), jobs):
                 self._data += data
                 self._changelog += changelog
+
+    def _threads_for(self, groups: Sequence[Group]) -> int:
+        """Return how many buckets to write at a time: with few rows on a remote storage, each one only uploads."""
+        is_waiting = self._layout.store.storage.is_remote and sum(group.count for group in groups) <= _FEW_ROWS
+        return max(self._threads, _UPLOADS) if is_waiting else self._threads
 
     def _write_spilled(self, budget: int) -> None:
         self._look_up_sequences(list(self._spilled.values()))

@@ -35,6 +35,7 @@ _NAMES: Final = {
     "s3.endpoint": "endpoint",
     "s3.region": "endpoint.region",
     "s3.path.style.access": "path.style.access",
+    "s3.connection.ssl.enabled": "connection.ssl.enabled",
     "s3.access-key": "access.key",
     "s3.secret-key": "secret.key",
     "s3.session-token": "session.token",
@@ -131,5 +132,6 @@ def s3a_files(settings: ObjectSettings, bucket: str) -> HadoopFiles | None:
         return HadoopFiles(_S3A)
     # Settings of a bucket win over those of all buckets, which the session may have.
     options = {f"fs.s3a.bucket.{bucket}.{name}": value for name, value in given.items()}
-    scheme = f"{_S3A}-{hashlib.sha256(repr(sorted(options.items())).encode()).hexdigest()[:8]}"
+    told = "\0".join(f"{name}={value}" for name, value in sorted(options.items()))  # a repr would hide secrets
+    scheme = f"{_S3A}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
     return HadoopFiles(scheme, {**options, f"fs.{scheme}.impl": _S3A_CLASS})
