@@ -57,6 +57,7 @@ _BY_STATUS: Final = {
     429: _SLOW,
     503: "the store is overloaded or throttles requests, and did not stop before the deadline; try again later",
 }
+_CUT_OFF: Final = ("kind: Interrupted", "kind: Body", "kind: Decode", "IncompleteMessage")
 _NETWORK: Final = (
     ("dns error", "the host name {host} is not known; check the endpoint, the region and the network"),
     ("ConnectionRefused", "nothing listens at {host}; check the endpoint, and whether the server runs"),
@@ -98,9 +99,14 @@ def explained_remote(action: str, path: str) -> Iterator[None]:
         raise StorageError(f"cannot {action} {path}: the client library failed: {shown(error)}") from None
 
 
+class CutOffError(StorageError):
+    """The connection ended within an answer. The client library does not repeat all of these requests."""
+
+
 def _converted(action: str, path: str, error: Exception) -> StorageError:
-    converted = StorageError(f"cannot {action} {path}: {_reason(error)}")
     status = _status(error)
+    is_cut_off = status is None and any(sign in str(error) for sign in _CUT_OFF)
+    converted = (CutOffError if is_cut_off else StorageError)(f"cannot {action} {path}: {_reason(error)}")
     converted.may_have_happened = isinstance(error, exceptions.GenericError) and (status is None or status >= 500)
     return converted
 

@@ -17,7 +17,7 @@ import io
 import queue
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
@@ -205,6 +205,7 @@ class Upload(io.RawIOBase):
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
         self._is_failed = False
+        self._is_ended = False
 
     def writable(self) -> bool:
         return True
@@ -235,12 +236,23 @@ class Upload(io.RawIOBase):
         """Uploads parts until the end is signalled. After a failure it takes the remaining parts and drops them."""
         try:
             note_request("put", self._path)
-            obstore.put(self._bucket, self._key, _parts(self._queue), chunk_size=_PART_BYTES, use_multipart=True)
+            obstore.put(self._bucket, self._key, self._parts(), chunk_size=_PART_BYTES, use_multipart=True)
         except BaseException as error:  # noqa: BLE001 - raised in the thread that writes
             self._error = error
-            if not isinstance(error, _AbortedError):
-                while self._queue.get() not in (None, _ABORTED):
-                    pass
+            while not self._is_ended:
+                self._take()
+
+    def _parts(self) -> Iterator[bytes]:
+        while (part := self._take()) is not None:
+            if part is _ABORTED:
+                raise _AbortedError
+            yield part
+
+    def _take(self) -> Any:
+        """Takes a part or the signal of the end, after which nothing comes."""
+        part = self._queue.get()
+        self._is_ended = part is None or part is _ABORTED
+        return part
 
     def close(self) -> None:
         """Finishes the file, unless writing failed: then the upload is aborted."""
@@ -282,13 +294,6 @@ class Upload(io.RawIOBase):
 
 class _AbortedError(Exception):
     """Ends an upload whose writer failed; the client then aborts it in the store."""
-
-
-def _parts(waiting: queue.Queue[Any]) -> Any:
-    while (part := waiting.get()) is not None:
-        if part is _ABORTED:
-            raise _AbortedError
-        yield part
 
 
 class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]

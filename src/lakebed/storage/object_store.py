@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import functools
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import obstore
 import pyarrow.fs as pafs
@@ -33,7 +34,7 @@ from lakebed.errors import NotFoundError, OutcomeUnknownError, StorageError, Uns
 from lakebed.storage.base import FileInfo, Sync
 from lakebed.storage.folder_markers import delete_marker, without_markers
 from lakebed.storage.location import Location, Service, parse_location
-from lakebed.storage.object_errors import explained_remote, is_conflict, is_refused_condition
+from lakebed.storage.object_errors import CutOffError, explained_remote, is_conflict, is_refused_condition
 from lakebed.storage.object_files import ObjectFile, ObjectFiles, TailCache, Upload, open_object
 from lakebed.storage.open_bucket import is_provider_itself, open_bucket
 from lakebed.storage.resolved_settings import resolved
@@ -42,9 +43,30 @@ from lakebed.storage.storage_options import ObjectSettings
 
 _TOKEN: Final = "lakebedtoken"  # noqa: S105 - the name of an attribute: Azure allows no hyphen, proxies no underscore
 _PROBE: Final = ".lakebed/conditional-put"
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 5.0
 _DELETED_AT_ONCE: Final = 1000
+
+
+def _repeatable(call: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Repeats a request that may be made twice if its answer was cut off, until the deadline of the storage."""
+
+    @functools.wraps(call)
+    def repeated(*arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
+        storage = cast("ObjectStorage", arguments[0])
+        deadline, pause = time.monotonic() + storage.settings.deadline_seconds, _FIRST_PAUSE
+        while True:
+            try:
+                return call(*arguments, **named)
+            except CutOffError:
+                if time.monotonic() + pause > deadline:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    return repeated
 
 
 class ObjectStorage:
@@ -107,12 +129,14 @@ class ObjectStorage:
 
     # ------------------------------------------------------------------------------------------------- reading
 
+    @_repeatable
     def read(self, path: str) -> bytes:
         bucket, key = self._open(path)
         note_request("get", path)
         with explained_remote("read", path):
             return bytes(obstore.get(bucket, key).bytes())
 
+    @_repeatable
     def read_stamped(self, path: str) -> tuple[bytes, str | None]:
         bucket, key = self._open(path)
         note_request("get", path)
@@ -120,6 +144,7 @@ class ObjectStorage:
             found = obstore.get(bucket, key)
             return bytes(found.bytes()), _stamp(found.meta)
 
+    @_repeatable
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         if length <= 0:
             return b""
@@ -149,6 +174,7 @@ class ObjectStorage:
         found = self._head(path)
         return None if found is None else _stamp(found)
 
+    @_repeatable
     def _head(self, path: str) -> Any:
         bucket, key = self._open(path)
         note_request("head", path)
@@ -158,6 +184,7 @@ class ObjectStorage:
         except NotFoundError:
             return None
 
+    @_repeatable
     def list(self, path: str, *, hidden: bool = False) -> list[FileInfo]:
         bucket, key = self._open(path)
         note_request("list", path)
@@ -181,10 +208,21 @@ class ObjectStorage:
     def _objects(self, path: str) -> Iterator[Mapping[str, Any]]:
         """Returns all objects below a folder, with the markers of folders under the names of the folders."""
         bucket, key = self._open(path)
-        note_request("list", path)
-        with explained_remote("list", path):
-            for chunk in obstore.list(bucket, key or None, chunk_size=_DELETED_AT_ONCE):
-                yield from chunk
+        last: str | None = None
+        deadline = time.monotonic() + self._settings.deadline_seconds
+        while True:
+            note_request("list", path)
+            try:
+                with explained_remote("list", path):
+                    for chunk in obstore.list(bucket, key or None, offset=last, chunk_size=_DELETED_AT_ONCE):
+                        yield from chunk
+                        last = chunk[-1]["path"]
+            except CutOffError:
+                if time.monotonic() + _FIRST_PAUSE > deadline:
+                    raise
+                time.sleep(_FIRST_PAUSE)
+            else:
+                return
 
     # ------------------------------------------------------------------------------------------------- writing
 
@@ -293,6 +331,7 @@ class ObjectStorage:
 
     # ------------------------------------------------------------------------------------------------ deleting
 
+    @_repeatable
     def delete(self, path: str) -> None:
         bucket, key = self._open(path)
         note_request("delete", path)
@@ -311,6 +350,7 @@ class ObjectStorage:
         ]
         run_together([lambda batch=batch: self._delete_batch(batch) for batch in batches])  # type: ignore[misc]
 
+    @_repeatable
     def _delete_batch(self, paths: Sequence[str]) -> None:
         bucket = self._open(paths[0])[0]
         note_request("delete", f"{paths[0]} and {len(paths) - 1} more")
