@@ -13,6 +13,7 @@ MODULES = {path.relative_to(TESTS).as_posix(): ast.parse(path.read_text()) for p
 LAKES = {
     "conftest.py": {"lake", "module_lake"},
     "sql/conftest.py": {"lake"},  # attached to a Spark session
+    "storage_servers/test_sql_s3.py": {"lake"},  # on a storage server, and attached to a Spark session
 }
 
 
