@@ -84,9 +84,7 @@ class OutcomeUnknownError(StorageError):
     may_have_happened = True
 
 
-def unknown_name(
-    what: str, name: str, known: Iterable[str], *, where: str = "", similar: str | None = None
-) -> str:
+def unknown_name(what: str, name: str, known: Iterable[str], *, where: str = "", similar: str | None = None) -> str:
     """Returns the message for an unknown name, with the most similar known name or a list of known names.
 
     ``similar`` is the suggestion, if the caller has found one.

@@ -418,9 +418,7 @@ def test_flipping_one_word_supports_an_option(monkeypatch: pytest.MonkeyPatch) -
 
 def test_misspelt_options_of_others_are_reported() -> None:
     found = {"my.note": "x", "bukcet": "1", "bucket": "2", "sink.parallelism": "many", "merge-engine": "deduplicate"}
-    assert check_existing(found, where=WHERE) == [
-        "unknown option 'bukcet' in table db.t; it is kept and has no effect"
-    ]
+    assert check_existing(found, where=WHERE) == ["unknown option 'bukcet' in table db.t; it is kept and has no effect"]
 
 
 def test_tables_of_others_may_not_hold_bad_values_that_matter() -> None:

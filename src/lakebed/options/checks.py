@@ -5,7 +5,8 @@
   of other engines, and properties of the user: any name that is not like an option.
 * :func:`check_overlay_names` also refuses properties, in options for one query, where they would have no effect.
 * :func:`check_existing` checks the options of a stored table, which another engine may have created. It reports
-  misspelt names, raises :class:`UnsupportedError` for an unsupported value, and ignores values that Lakebed never reads.
+  misspelt names, raises :class:`UnsupportedError` for an unsupported value, and ignores values that Lakebed never
+  reads.
 * :func:`normalise` turns Python values into the strings that a schema stores.
 
 Which changes of options an existing table allows is in :mod:`lakebed.format.schema.option_changes`.

@@ -8,8 +8,8 @@ A row says what an option means and what Lakebed does with it:
 * ``REFUSED``: it would change what the data means, and Lakebed does not support that.
 
 Names, types and defaults are those of Apache Paimon (releases 0.9 to 2.1, the Flink and Spark connectors,
-pypaimon 2.1). Where Lakebed behaves differently without the option, the default is None and ``unset`` describes the behaviour.
-Values are strings, written as a schema file stores them.
+pypaimon 2.1). Where Lakebed behaves differently without the option, the default is None and ``unset`` describes the
+behaviour. Values are strings, written as a schema file stores them.
 
 In a name, ``<column>`` or ``<class>`` stands for any text and a trailing ``*`` for any rest. Exact names take
 precedence.

@@ -37,3 +37,6 @@ CREATE TABLE no (id INT) TBLPROPERTIES ('branch-merge.enabled' = 'true', 'primar
 --! has a primary key, so its branches cannot be merged
 CREATE TABLE no (id INT) TBLPROPERTIES ('branch-merge.enabled' = 'true', 'deletion-vectors.enabled' = 'true');
 --! has deletion vectors, so its branches cannot be merged
+CREATE TABLE shown (a INT, b STRING COMMENT 'bb') PARTITIONED BY (b) TBLPROPERTIES ('k1' = 'v1', 'primary-key' = 'a,b', 'bucket' = '1');
+SHOW TBLPROPERTIES shown ('k1');
+--> k1 | v1
