@@ -1,9 +1,10 @@
 """Adds a lake to a Spark session as a catalog. Only this module changes private state of Spark.
 
-It needs two things of a session: a catalog manager that keeps catalogs in a map named ``catalogs``, and an optimizer
-that takes further rules. Both are tested before anything is changed, and an error in one sentence is raised if a test
-fails. The module also registers Paimon's table functions, and wraps the parser before Spark 4.3
-(:mod:`lakebed.sql.options_in_names`). A session made with ``newSession`` has to be attached separately.
+It needs three things of a session: a catalog manager that keeps catalogs in a map named ``catalogs``, an optimizer
+that takes further rules, and a parser that can be wrapped. All are tested before anything is changed, and an error in
+one sentence is raised if a test fails. The module also registers Paimon's table functions. The wrapped parser knows
+statements of Paimon (``Statements.java``), and before Spark 4.3 options in names (:mod:`lakebed.sql.options_in_names`).
+A session made with ``newSession`` has to be attached separately.
 """
 
 from __future__ import annotations
@@ -61,9 +62,11 @@ def attach(spark: SparkSession, name: str, lake: Lake) -> Jvm:
     _add_rule(jvm)
     for function, option in _FUNCTIONS.items():
         jvm.bridge.registerFunction(jvm.session_state, function, option)
+    jvm.bridge.installStatements(jvm.session_state, name)
     if not passes_options(spark.version):
         put_options_in_names(jvm, name)
     catalogs.put(name, made)
+    made.create_default_database()
     return jvm
 
 
@@ -90,8 +93,7 @@ def _probed(spark: SparkSession) -> tuple[Jvm, Any]:
         catalogs = field.get(manager)
         catalogs.get("lakebed").isDefined()
         jvm.session_state.experimentalMethods().extraOptimizations().size()
-        if not passes_options(spark.version):
-            check_parser(jvm)
+        check_parser(jvm)
         jvm.bridge.optimizerRule()
     except Exception as error:
         raise LakebedError(
