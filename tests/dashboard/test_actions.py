@@ -61,6 +61,29 @@ def test_a_compaction_is_shown_first_and_then_run(opened: Opened, place: str, st
     expect(page.get_by_role("tab", name="Maintenance")).to_have_attribute("aria-selected", "true")
 
 
+def test_an_overview_opened_before_the_answer_is_drawn_again(opened: Opened, place: str, stock: lakebed.Table) -> None:
+    """After an action the page asks for the table again; the reader may open the overview before the answer comes."""
+    page = opened(MAINTENANCE, at=place)
+    page.get_by_label("Full").check()
+    dry_run(page)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/tables/stock", hold)
+    page.get_by_role("button", name="Compact now").click()
+    expect(page.locator(".outcome .job")).not_to_contain_text("dry run")
+    expect(page.locator(".outcome .job")).to_contain_text("succeeded")
+    page.get_by_role("tab", name="Overview").click()
+    expect(page.locator(".tile").filter(has_text="Snapshots")).to_contain_text("4")
+    for route in held:
+        route.continue_()
+    page.unroute("**/tables/stock")
+    expect(page.locator(".tile").filter(has_text="Snapshots")).to_contain_text("5")
+    expect(page.get_by_role("tab", name="Overview")).to_have_attribute("aria-selected", "true")
+
+
 def test_what_was_shown_is_what_is_run(opened: Opened, place: str, stock: lakebed.Table) -> None:
     page = opened(f"{MAINTENANCE}?action=expire-snapshots", at=place)
     page.get_by_label("Keep at most").fill("2")

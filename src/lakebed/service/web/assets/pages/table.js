@@ -20,8 +20,10 @@ import { showPartitions } from "../tabs/partitions.js";
 import { showRows } from "../tabs/rows.js";
 import { showSnapshots } from "../tabs/snapshots.js";
 
+const OVERVIEW = "overview"; // the tab that shows what is known of the table as a whole
+
 const TABS = [
-  { id: "overview", label: "Overview", show: showOverview },
+  { id: OVERVIEW, label: "Overview", show: showOverview },
   { id: "snapshots", label: "Snapshots", show: showSnapshots },
   { id: "compactions", label: "Compactions", show: showCompactions },
   { id: "files", label: "Files & levels", show: showFiles },
@@ -92,12 +94,18 @@ class TablePage {
     if (!this.info) return;
     if (route.tab !== before.tab || withoutSheet(route) !== withoutSheet(before)) this.#show();
     this.sheet.follow(route.params.snapshot);
+    if (route.tab !== before.tab && route.tab === OVERVIEW) this.refresh().catch(() => {}); // its other requests fail too
   }
 
-  /** Loads the table again after an action. */
+  /** Loads the table again; the overview is drawn again if something has changed. */
   async refresh() {
-    this.info = await this.ask([]);
+    const info = await this.ask([]);
+    if (JSON.stringify(info) === JSON.stringify(this.info)) return;
+    this.info = info;
+    const focused = document.activeElement?.id;
     this.#drawHead();
+    if (this.route.tab === OVERVIEW) this.#show();
+    if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
   }
 
   stop() {

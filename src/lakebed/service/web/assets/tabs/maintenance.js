@@ -62,7 +62,7 @@ function actionForm(action, page, signal, changed) {
         ),
       );
       changed();
-      if (!isDry && over.state === "succeeded" && !signal.aborted) await page.refresh();
+      if (!isDry && over.state === "succeeded") await page.refresh();
     } catch (error) {
       fill(outcome, failure(error, null));
     } finally {
