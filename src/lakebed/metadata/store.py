@@ -72,7 +72,9 @@ class TableStore:
         if self.pending is None:
             return
         latest = self._existing(self.schemas.latest())
-        if latest == self.pending or (latest.id + 1 == self.pending.id and self.schemas.create(self.pending, after=latest)):
+        if latest == self.pending or (
+            latest.id + 1 == self.pending.id and self.schemas.create(self.pending, after=latest)
+        ):
             return
         raise CommitConflictError(
             f"the columns of table {self.name} were changed by another writer while this one added columns. Nothing was "

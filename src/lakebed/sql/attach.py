@@ -1,9 +1,11 @@
 """Adds a lake to a Spark session as a catalog. Only this module changes private state of Spark.
 
-It needs three things of a session: a catalog manager that keeps catalogs in a map named ``catalogs``, an optimizer that
-takes further rules, and an analyzer that keeps its own in ``extendedResolutionRules``. They are tested before anything is
-changed, and an error in one sentence is raised if a test fails. The module also registers Paimon's table functions, and wraps the parser before Spark 4.3
-(:mod:`lakebed.sql.options_in_names`). A session made with ``newSession`` has to be attached separately.
+It needs four things of a session: a catalog manager that keeps catalogs in a map named ``catalogs``, an optimizer
+that takes further rules, an analyzer that keeps its own in ``extendedResolutionRules``, and a parser that can be
+wrapped. All are tested before anything is changed, and an error in one sentence is raised if a test fails. The module
+also registers Paimon's table functions. The wrapped parser knows statements of Paimon (``Statements.java``), and before
+Spark 4.3 options in names (:mod:`lakebed.sql.options_in_names`). A session made with ``newSession`` has to be attached
+separately.
 """
 
 from __future__ import annotations
@@ -62,9 +64,11 @@ def attach(spark: SparkSession, name: str, lake: Lake) -> Jvm:
     _add_rules(jvm)
     for function, option in _FUNCTIONS.items():
         jvm.bridge.registerFunction(jvm.session_state, function, option)
+    jvm.bridge.installStatements(jvm.session_state, name)
     if not passes_options(spark.version):
         put_options_in_names(jvm, name)
     catalogs.put(name, made)
+    made.create_default_database()
     return jvm
 
 
@@ -91,9 +95,8 @@ def _probed(spark: SparkSession) -> tuple[Jvm, Any]:
         catalogs = field.get(manager)
         catalogs.get("lakebed").isDefined()
         jvm.session_state.experimentalMethods().extraOptimizations().size()
+        check_parser(jvm)
         _resolution_rules(jvm.session_state.analyzer())
-        if not passes_options(spark.version):
-            check_parser(jvm)
         jvm.bridge.optimizerRule()
     except Exception as error:
         raise LakebedError(

@@ -17,6 +17,7 @@ from lakebed.sql.catalog_partitions import Partitions
 from lakebed.sql.catalog_scans import RowsScanBuilder, TableScanBuilder
 from lakebed.sql.catalog_streams import STREAM_ONLY, micro_batch_stream, streaming_write
 from lakebed.sql.catalog_writes import TableWrite, TableWriteBuilder
+from lakebed.sql.ddl import PATH
 from lakebed.sql.evolve_on_write import evolved, merges_schema
 from lakebed.sql.jvm.jvm_values import Jvm, struct_type
 from lakebed.sql.jvm.proxy import Proxy
@@ -46,7 +47,7 @@ _TABLE: Final = (
     _CATALOG + "SupportsRead",
     _CATALOG + "SupportsWrite",
     _CATALOG + "SupportsDeleteV2",
-    _CATALOG + "SupportsPartitionManagement",
+    _CATALOG + "SupportsAtomicPartitionManagement",
     "java.util.function.Function",
 )
 
@@ -97,7 +98,7 @@ class TableProxy(_Table, implements=_TABLE):
 
     def properties(self) -> Any:
         schema = self._table.schema
-        shown = {"provider": PROVIDER, "location": self._table.path, "is_managed_location": "true"}
+        shown = {"provider": PROVIDER, "location": self._table.path, PATH: self._table.path}
         if schema.comment is not None:
             shown["comment"] = schema.comment
         if schema.primary_keys:
@@ -207,6 +208,18 @@ class TableProxy(_Table, implements=_TABLE):
 
     def dropPartition(self, row: Any) -> bool:  # noqa: N802 - Java's name
         return self._partitions.drop(row)
+
+    def dropPartitions(self, rows: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.drop(*rows)
+
+    def purgePartitions(self, rows: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.drop(*rows)
+
+    def truncatePartitions(self, rows: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.drop(*rows)
+
+    def createPartitions(self, _rows: Any, _properties: Any) -> None:  # noqa: N802 - Java's name
+        raise self._no_partition_of_its_own()
 
     def purgePartition(self, row: Any) -> bool:  # noqa: N802 - Java's name
         return self._partitions.drop(row)

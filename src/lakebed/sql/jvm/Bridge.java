@@ -40,6 +40,10 @@ public final class Bridge {
     OptionsInNames.install(state, catalog);
   }
 
+  public void installStatements(SessionState state, String catalog) throws ReflectiveOperationException {
+    Statements.install(state, catalog);
+  }
+
   public String[] nameAndOptions(String name) {
     return OptionsInNames.decoded(name);
   }

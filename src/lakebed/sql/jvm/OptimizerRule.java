@@ -5,6 +5,7 @@ import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.AnalyzeColumn;
@@ -19,6 +20,7 @@ import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.OverwriteByExpression;
 import org.apache.spark.sql.catalyst.plans.logical.OverwritePartitionsDynamic;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.ShowCreateTable;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
@@ -29,10 +31,13 @@ import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.write.V1Write;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$;
+import org.apache.spark.sql.execution.datasources.v2.ShowCreateTableExec;
 import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
 import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Map$;
@@ -59,6 +64,9 @@ public final class OptimizerRule extends Rule {
     }
     if (plan instanceof AnalyzeTables) {
       throw new Failure("ANALYZE TABLES is not supported by Lakebed; write ANALYZE TABLE for each table", "UnsupportedError");
+    }
+    if (plan instanceof ShowCreateTable) {
+      return withoutCollations((ShowCreateTable) plan);
     }
     if (plan instanceof V2WriteCommand) {
       return namedColumns(dynamicOverwrite(plan));
@@ -112,6 +120,22 @@ public final class OptimizerRule extends Rule {
         Plans.aligned("Insert", columns, ((InsertAction) actions.apply(i)).assignments());
       }
     }
+  }
+
+  /** Shows columns of text as STRING; Spark 4.3 shows STRING COLLATE UTF8_BINARY, which tables of Paimon do not know. */
+  private static TreeNode withoutCollations(ShowCreateTable plan) {
+    if (!(plan.child() instanceof ResolvedTable) || !(((ResolvedTable) plan.child()).table() instanceof Function)) {
+      return plan;
+    }
+    SparkPlan command =
+        (SparkPlan) SparkVersions.made(ShowCreateTableExec.class, new Object[] {plan.output(), plan.child()});
+    String text = command.executeCollect()[0].getUTF8String(0).toString();
+    int columns = text.indexOf("\nUSING ");
+    String shown = text.substring(0, columns).replace(" COLLATE UTF8_BINARY", "") + text.substring(columns);
+    ArrayBuffer rows = new ArrayBuffer();
+    rows.addOne(new GenericInternalRow(new Object[] {UTF8String.fromString(shown)}));
+    return (TreeNode) SparkVersions.made(
+        LocalRelation.class, new Object[] {plan.output(), rows.toSeq(), Boolean.FALSE, Option.empty()});
   }
 
   /** Replaces ANALYZE, which Spark supports only for tables of its own catalog, by a write that Python runs. */
