@@ -1,8 +1,8 @@
 """Option ``write.merge-schema``: adds the columns of new rows to the table when the rows are written.
 
-Spark does not check or cast rows for such a table. This is done here, with the methods that Spark uses for other tables:
-they cast values, fill missing columns with defaults and raise Spark's errors. The new columns are stored right before
-the commit, so a write that fails does not add columns.
+Spark does not check or cast rows for such a table. This is done here, with the methods that Spark uses for other
+tables: they cast values, fill missing columns with defaults and raise Spark's errors. The new columns are stored right
+before the commit, so a write that fails does not add columns.
 """
 
 from __future__ import annotations

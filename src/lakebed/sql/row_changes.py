@@ -20,7 +20,6 @@ from lakebed.options import TableOptions
 from lakebed.scan import Scan
 from lakebed.spark.columns import spark_type
 from lakebed.spark.predicates import named
-from lakebed.sql.evolve_on_write import merges_schema
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import JavaThrow
 from lakebed.table import Table
@@ -93,7 +92,7 @@ class _Target:
 
     def assigned(self, verb: str, assignments: Any) -> dict[str, Column]:
         """Returns all values of a row after an ``Update`` or ``Insert``, with Spark's checks, casts and defaults."""
-        aligned = self.jvm.bridge.aligned(verb, self.output, assignments, merges_schema(self.table))
+        aligned = self.jvm.bridge.aligned(verb, self.output, assignments)
         each = [aligned.apply(i) for i in range(aligned.size())]
         return {assignment.key().name(): self.column(assignment.value()) for assignment in each}
 

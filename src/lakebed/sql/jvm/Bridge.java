@@ -72,8 +72,8 @@ public final class Bridge {
     return Plans.columns(schema);
   }
 
-  public Object aligned(String verb, Seq columns, Seq assignments, boolean fills) throws Throwable {
-    return Plans.aligned(verb, columns, assignments, fills);
+  public Object aligned(String verb, Seq columns, Seq assignments) throws Throwable {
+    return Plans.aligned(verb, columns, assignments);
   }
 
   public DataSourceV2Relation tableOf(LogicalPlan plan) {

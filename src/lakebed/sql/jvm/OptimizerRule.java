@@ -91,34 +91,33 @@ public final class OptimizerRule extends Rule {
     if (plan instanceof DeleteFromTable && target instanceof DataSourceV2ScanRelation && byCondition(plan, relation)) {
       return plan;
     }
-    checkAssignments(plan, target, relation);
+    checkAssignments(plan, target);
     return asWrite(plan, relation);
   }
 
   /** Throws Spark's own error for a wrong assignment; from Python, users would see it wrapped. */
-  private static void checkAssignments(LogicalPlan plan, LogicalPlan target, DataSourceV2Relation relation) {
+  private static void checkAssignments(LogicalPlan plan, LogicalPlan target) {
     Seq columns = Plans.columnsOf(target);
-    boolean fills = "true".equalsIgnoreCase((String) relation.table().properties().get("write.merge-schema"));
     try {
       if (plan instanceof UpdateTable) {
-        Plans.aligned("Update", columns, ((UpdateTable) plan).assignments(), fills);
+        Plans.aligned("Update", columns, ((UpdateTable) plan).assignments());
       } else if (plan instanceof MergeIntoTable) {
         MergeIntoTable merge = (MergeIntoTable) plan;
-        checkActions(merge.matchedActions(), columns, fills);
-        checkActions(merge.notMatchedActions(), columns, fills);
-        checkActions(merge.notMatchedBySourceActions(), columns, fills);
+        checkActions(merge.matchedActions(), columns);
+        checkActions(merge.notMatchedActions(), columns);
+        checkActions(merge.notMatchedBySourceActions(), columns);
       }
     } catch (Throwable error) {
       Platform.throwException(error);
     }
   }
 
-  private static void checkActions(Seq actions, Seq columns, boolean fills) throws Throwable {
+  private static void checkActions(Seq actions, Seq columns) throws Throwable {
     for (int i = 0; i < actions.size(); i++) {
       if (actions.apply(i) instanceof UpdateAction) {
-        Plans.aligned("Update", columns, ((UpdateAction) actions.apply(i)).assignments(), fills);
+        Plans.aligned("Update", columns, ((UpdateAction) actions.apply(i)).assignments());
       } else if (actions.apply(i) instanceof InsertAction) {
-        Plans.aligned("Insert", columns, ((InsertAction) actions.apply(i)).assignments(), fills);
+        Plans.aligned("Insert", columns, ((InsertAction) actions.apply(i)).assignments());
       }
     }
   }

@@ -8,7 +8,6 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
-import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -45,15 +44,8 @@ public final class Plans {
    * Returns values for all columns of a table, given those that an UPDATE, or an INSERT of a MERGE, sets; with Spark's
    * casts.
    */
-  public static Object aligned(String verb, Seq columns, Seq assignments, boolean fills) throws Throwable {
-    ArrayBuffer shaped = new ArrayBuffer();
-    for (int i = 0; i < assignments.size(); i++) {
-      Assignment assignment = (Assignment) assignments.apply(i);
-      Expression value = Shapes.byName(assignment.value(), assignment.key().dataType(), null, fills);
-      shaped.addOne(new Assignment(assignment.key(), value));
-    }
-    return SparkVersions.called(
-        AssignmentUtils.class, "align" + verb + "Assignments", new Object[] {columns, (Seq) shaped.toSeq()});
+  public static Object aligned(String verb, Seq columns, Seq assignments) throws Throwable {
+    return SparkVersions.called(AssignmentUtils.class, "align" + verb + "Assignments", new Object[] {columns, assignments});
   }
 
   /**

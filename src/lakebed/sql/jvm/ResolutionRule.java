@@ -4,7 +4,10 @@ import java.util.function.Function;
 import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases$;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Cast;
+import org.apache.spark.sql.catalyst.expressions.Cast$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
 import org.apache.spark.sql.catalyst.plans.logical.InsertStarAction;
@@ -12,11 +15,13 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateStarAction;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.StructType$;
@@ -27,45 +32,95 @@ import scala.collection.mutable.ArrayBuffer;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Resolves MERGE of a table that accepts any columns ({@code write.merge-schema}), which Spark does not resolve. The rule asks the table for itself with the new columns of the source, and writes out UPDATE SET * and
- * INSERT *: columns that the source lacks stay as they are, or get their defaults.
+ * Resolves what Spark leaves open in UPDATE and MERGE of Lakebed's tables.
+ *
+ * <p>A MERGE of a table that accepts any columns ({@code write.merge-schema}): the rule asks the table for itself with the
+ * new columns of the source, and writes out UPDATE SET * and INSERT *. Columns that the source lacks stay as they are, or
+ * get their defaults.
+ *
+ * <p>Structs: their fields are matched by name. Spark would cast them by position.
  */
 public final class ResolutionRule extends Rule {
 
   /** The name by which a session knows the rule. */
   public static final String NAME = "lakebed.ResolutionRule";
 
+  private static final String MERGE_SCHEMA = "write.merge-schema";
+
   public TreeNode apply(TreeNode plan) {
-    return plan.transform(new Evolve());
+    return plan.transform(new Statements());
   }
 
   public String ruleName() {
     return NAME;
   }
 
-  private static final class Evolve extends AbstractPartialFunction {
+  private static final class Statements extends AbstractPartialFunction {
     public boolean isDefinedAt(Object node) {
-      return node instanceof MergeIntoTable && ((LogicalPlan) node).childrenResolved() && target((MergeIntoTable) node) != null;
+      return (node instanceof MergeIntoTable || node instanceof UpdateTable)
+          && ((LogicalPlan) node).childrenResolved()
+          && target((LogicalPlan) node) != null;
     }
 
     public Object applyOrElse(Object node, Function1 otherwise) {
       if (!isDefinedAt(node)) {
         return otherwise.apply(node);
       }
-      return merge((MergeIntoTable) node, target((MergeIntoTable) node));
+      DataSourceV2Relation relation = target((LogicalPlan) node);
+      Table table = relation.table();
+      if (node instanceof MergeIntoTable && table.capabilities().contains(TableCapability.ACCEPT_ANY_SCHEMA)) {
+        return merge((MergeIntoTable) node, relation);
+      }
+      boolean fills = "true".equalsIgnoreCase((String) table.properties().get(MERGE_SCHEMA));
+      return ((QueryPlan) node).transformExpressions(new ByName(fills));
     }
   }
 
-  /** Returns the table of Lakebed that a MERGE changes if it accepts any columns, else null. */
-  private static DataSourceV2Relation target(MergeIntoTable merge) {
-    Object found = EliminateSubqueryAliases$.MODULE$.apply(merge.targetTable());
-    if (!(found instanceof DataSourceV2Relation)) {
-      return null;
+  /** Matches the fields of structs in the value of an assignment to those of the column by name. */
+  private static final class ByName extends AbstractPartialFunction {
+    private final boolean fills;
+
+    ByName(boolean fills) {
+      this.fills = fills;
     }
-    DataSourceV2Relation relation = (DataSourceV2Relation) found;
-    boolean ours = relation.table() instanceof Function
-        && relation.table().capabilities().contains(TableCapability.ACCEPT_ANY_SCHEMA);
-    return ours ? relation : null;
+
+    public boolean isDefinedAt(Object node) {
+      return node instanceof Assignment
+          && ((Assignment) node).key().resolved()
+          && ((Assignment) node).value().resolved();
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (!isDefinedAt(node)) {
+        return otherwise.apply(node);
+      }
+      Assignment given = (Assignment) node;
+      Expression value = shaped(given.value(), given.key().dataType());
+      return value == given.value() ? given : new Assignment(given.key(), value);
+    }
+
+    private Expression shaped(Expression value, DataType wanted) {
+      boolean isCast = value instanceof Cast && ((TreeNode) value).getTagValue(Cast$.MODULE$.BY_TABLE_INSERTION()).isDefined();
+      if (!isCast) {
+        return Shapes.byName(value, wanted, null, fills);
+      }
+      Expression given = ((Cast) value).child(); // Spark has added the cast already
+      Expression changed = Shapes.byName(given, wanted, null, fills);
+      if (changed == given) {
+        return value;
+      }
+      ArrayBuffer children = new ArrayBuffer();
+      children.addOne(changed);
+      return (Expression) ((TreeNode) value).withNewChildren((Seq) children.toSeq());
+    }
+  }
+
+  /** Returns the table of Lakebed that a statement changes, null if it changes another one. */
+  private static DataSourceV2Relation target(LogicalPlan plan) {
+    Object found = EliminateSubqueryAliases$.MODULE$.apply((LogicalPlan) plan.children().apply(0));
+    boolean ours =
+        found instanceof DataSourceV2Relation && ((DataSourceV2Relation) found).table() instanceof Function;
+    return ours ? (DataSourceV2Relation) found : null;
   }
 
   private static LogicalPlan merge(MergeIntoTable merge, DataSourceV2Relation relation) {
