@@ -34,7 +34,7 @@ def drop_as_another_engine(days: Days, *dropped: int) -> None:
     """Drop changes as a writer does that records no facts and knows no rules."""
     store = days.chain.delta
     for day in dropped:
-        assert drop_partitions(store, partition(day), Identity.of(store.schema())) is not None
+        assert drop_partitions(store, [partition(day)], Identity.of(store.schema())) is not None
 
 
 def forget_sidecars(days: Days) -> None:

@@ -172,9 +172,9 @@ def test_a_new_table_after_an_interrupted_rename(storage: Storage) -> None:
         with contextlib.suppress(LakebedError):
             rename(Lake(warehouse, Failing(at, after=after, forever=True, inner=storage), {}))
         lake = Lake(warehouse, storage, {})
-        dropped = is_done(lambda lake=lake: lake.drop_table("db.t"))
-        created = is_done(lambda lake=lake: lake.create_table("db.t", "id INT").write([{"id": 7}]))
-        is_done(lambda lake=lake: rename(lake))
+        dropped = is_done(partial(lake.drop_table, "db.t"))
+        created = is_done(partial(create_with_a_row, lake))
+        is_done(partial(rename, lake))
         found, where = state(lake), f"died {'after' if after else 'before'} step {at}"
         old, new = {"u": ROWS, "u/dev": [1, 2, 3, 9]}, {"t": [7]} if "u/dev" in found else {"u": [7]}
         is_old = "u/dev" in found
@@ -203,6 +203,10 @@ def drop(lake: Lake) -> None:
 def drop_and_create(lake: Lake) -> None:
     lake.drop_table("db.t")
     lake.create_table("db.t", "id INT", comment="another one")
+
+
+def create_with_a_row(lake: Lake) -> None:
+    lake.create_table("db.t", "id INT").write([{"id": 7}])
 
 
 def rename(lake: Lake) -> None:

@@ -21,6 +21,7 @@ LIVE_BYTES: Final = "lakebed.live-bytes"
 COMMIT_MILLIS: Final = "lakebed.commit-millis"
 MANIFESTS_MERGED_AT: Final = "lakebed.manifests-merged-at"
 DURABLE: Final = "lakebed.durable"
+CHECKSUM: Final = "lakebed.checksum"
 
 COMPACTION: Final = "lakebed.compaction"
 STARTED_MILLIS: Final = "lakebed.started-millis"
@@ -47,6 +48,7 @@ FACTS: Final[Mapping[str, str]] = {
     COMMIT_MILLIS: "how long the commit took, without writing the data files",
     MANIFESTS_MERGED_AT: "id of the last snapshot whose commit merged manifests",
     DURABLE: "flag: the files that the commit added were on disk before it was acknowledged",
+    CHECKSUM: "checksum of all other values of the snapshot",
     COMPACTION: "of a COMPACT commit: FULL, MINOR or MANIFESTS",
     STARTED_MILLIS: "of a COMPACT commit: when the compaction began, in epoch milliseconds",
     ROWS_ADDED: "of a COMPACT commit: number of rows in the added files",

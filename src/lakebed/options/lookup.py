@@ -69,8 +69,8 @@ def similar_name(name: str) -> str | None:
     """
     folded = name.lower().replace("_", "-")
     fields = _IN_A_FAMILY.sub(r"\1<column>\2", folded)
-    near = difflib.get_close_matches(folded, known_names(), n=1, cutoff=_SIMILAR)
-    return (near or difflib.get_close_matches(fields, known_names(), n=1, cutoff=_SIMILAR) or [None])[0]
+    near = [difflib.get_close_matches(text, known_names(), n=1, cutoff=_SIMILAR) for text in (folded, fields)]
+    return next((found for matches in near for found in matches), None)
 
 
 def known_names() -> Iterator[str]:

@@ -260,7 +260,7 @@ def test_key_options_move_into_the_lists() -> None:
         ("a INT, b INT", {"partition_by": ["a"], "options": {"partition": "b"}}, "name the columns in one place"),
         ("a INT DEFAULT 'x'", {}, "default 'x' of column 'a' is not a value of type INT"),
         ("a VARCHAR(2) DEFAULT 'xyz'", {}, "not a value"),
-        ("a ARRAY<INT> DEFAULT '[]'", {}, "simple types can have a default"),
+        ("a ARRAY<INT> DEFAULT 'x'", {}, "is not a value of type ARRAY<INT>"),
         ("a DATE DEFAULT 'yesterday'", {}, "not a value"),
         ("a TIME(0) DEFAULT 'noon'", {}, "not a value"),
         ("a TIMESTAMP_LTZ DEFAULT '2020-01-01 00:00:00'", {}, "a different instant in each time zone"),

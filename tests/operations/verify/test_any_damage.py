@@ -66,6 +66,10 @@ def needed_files(table: lakebed.Table) -> list[str]:
     return sorted(name for name in files_below(table.path) if not name.startswith(".lakebed/"))
 
 
+def is_snapshot(name: str) -> bool:
+    return name.startswith(("snapshot-", "tag-"))
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_any_file_damaged_in_any_way(table: lakebed.Table, damage: str) -> None:
     assert told(table) == []
@@ -74,8 +78,9 @@ def test_any_file_damaged_in_any_way(table: lakebed.Table, damage: str) -> None:
         before = path.read_bytes()
         path.write_bytes(DAMAGES[damage](before))
         codes = told(table)
-        # a value that is still one, such as a letter in a commit user, is nothing that can be seen
-        assert codes or damage == "flipped", f"{name} is damaged ({damage}), and nobody says so"
+        # in files without a checksum a value that is still one, such as a letter in a comment, cannot be noticed
+        is_excused = damage == "flipped" and not name.endswith(".parquet") and not is_snapshot(path.name)
+        assert codes or is_excused, f"{name} is damaged ({damage}), and nobody says so"
         path.write_bytes(before)
     assert told(table) == []
 

@@ -48,7 +48,14 @@ from lakebed.format import commit_facts as facts
 from lakebed.format.manifest.index_manifest import HASH, IndexEntry, combine
 from lakebed.format.manifest.manifest import ADD, DELETE, NO_ENTRIES, ManifestMeta
 from lakebed.format.schema.table_schema import TableSchema
-from lakebed.format.snapshot import BATCH_IDENTIFIER, FIRST_SNAPSHOT_ID, CommitKind, Snapshot
+from lakebed.format.snapshot import (
+    BATCH_IDENTIFIER,
+    FIRST_SNAPSHOT_ID,
+    OWN_VERSIONS,
+    CommitKind,
+    Snapshot,
+    with_checksum,
+)
 from lakebed.format.time_text import now_millis
 from lakebed.metadata.commit import conflicts, manifest_merge
 from lakebed.metadata.commit.abort import abort_unless_committed
@@ -363,7 +370,7 @@ class _Attempts:
         records = _record_count(delta.change.entries)
         schema = self._schema_now
         changelog_name, changelog_size = delta.changelog or (None, None)
-        return Snapshot(
+        made = Snapshot(
             id=FIRST_SNAPSHOT_ID if latest is None else latest.id + 1,
             uuid=str(uuid.uuid4()),
             schema_id=schema.id,
@@ -386,8 +393,9 @@ class _Attempts:
             properties={**self._facts(latest, metas, delta), **request.properties},
             next_row_id=0 if latest is None or latest.next_row_id is None else latest.next_row_id,
             operation=request.operation,
-            writer_version=f"lakebed-{VERSION}",
+            writer_version=f"{OWN_VERSIONS}{VERSION}",
         )
+        return with_checksum(made)
 
     def _facts(self, latest: Snapshot | None, base: list[ManifestMeta], delta: _Delta) -> dict[str, str]:
         """Returns the facts to record in the snapshot, so that history need not open manifests."""

@@ -21,7 +21,7 @@ from lakebed.format.paths import (
     id_of,
 )
 from lakebed.format.schema.table_schema import TableSchema, highest_id
-from lakebed.format.snapshot import Snapshot, snapshot_from_json
+from lakebed.format.snapshot import Snapshot, is_intact, snapshot_from_json
 from lakebed.metadata.consumers import find_consumer
 from lakebed.metadata.references.lost_snapshots import lost_all
 from lakebed.metadata.store import TableStore
@@ -230,7 +230,16 @@ def check_holes(branch: Branch, copied: frozenset[str], found: Findings) -> None
 
 
 def _read_snapshot(what: str, path: str, store: TableStore, found: Findings) -> Snapshot | None:
-    return _attempt(what, path, lambda text: snapshot_from_json(text, where=path), store, found)
+    snapshot = _attempt(what, path, lambda text: snapshot_from_json(text, where=path), store, found)
+    if snapshot is not None and not is_intact(snapshot):
+        found.error(
+            f"damaged-{what}",
+            "the values in the file do not fit the checksum that was written with them",
+            path,
+            f"restore the file from a backup; else do not rely on this {what}",
+        )
+        found.blind.append(path)
+    return snapshot
 
 
 def _read_tags(branch: Branch, found: Findings) -> None:

@@ -38,7 +38,7 @@ from lakebed.rows.order import order_by_key
 from lakebed.storage import Storage
 
 _BATCH_ROWS: Final = 256 * 1024
-_FORMAT: Final[Any] = ds.ParquetFileFormat()
+_FORMAT: Final[Any] = ds.ParquetFileFormat(page_checksum_verification=True)
 _RESTORE: Final = "restore it from a backup; else roll back to a snapshot that does not need it"
 _REWRITE: Final = "rewrite the rows (overwrite the partition, or compact fully), or roll back to a snapshot before"
 

@@ -202,6 +202,7 @@ class _OpenFile:
                 metadata_collector=self._footers,
                 write_statistics=with_stats if without_stats else True,
                 use_dictionary=dictionaries,
+                write_page_checksum=True,
                 **layout.parquet_options,
             )
 

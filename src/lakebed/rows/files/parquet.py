@@ -1,4 +1,7 @@
-"""Reads columns of Parquet data files into Arrow; a failure names the damaged file."""
+"""Reads columns of Parquet data files into Arrow; a failure names the damaged file.
+
+Pages are compared with their checksums. Files of Lakebed have them; those of other writers may not.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from lakebed.rows.files.evolve import same_type
 from lakebed.rows.files.remote_parquet import read_remote_parquet
 from lakebed.storage import Storage
 
-_FORMAT: Final[Any] = ds.ParquetFileFormat()
+_FORMAT: Final[Any] = ds.ParquetFileFormat(page_checksum_verification=True)
 
 
 def read_parquet(
@@ -111,7 +114,7 @@ def _blame(storage: Storage, paths: Sequence[str], error: Exception) -> LakebedE
                 f"data file {path} is gone; the snapshot that needs it may have expired. Read a newer snapshot"
             )
         try:
-            with pq.ParquetFile(path, filesystem=filesystem) as file:
+            with pq.ParquetFile(path, filesystem=filesystem, page_checksum_verification=True) as file:
                 for batch in file.iter_batches():
                     del batch
         except (pa.ArrowException, OSError) as problem:

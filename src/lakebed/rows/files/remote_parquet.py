@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from lakebed.storage import Storage, run_together
 from lakebed.storage.base import RangedFile
 
-_FORMAT: Final[Any] = ds.ParquetFileFormat()
+_FORMAT: Final[Any] = ds.ParquetFileFormat(page_checksum_verification=True)
 _PIECE_BYTES: Final = 32 * 1024 * 1024
 _PIECES_AT_ONCE: Final = 8
 
