@@ -10,6 +10,10 @@ outcome is unknown (:class:`~lakebed.errors.OutcomeUnknownError`).
 
 A store that ignores the condition would lose commits. Before the first exclusive create, a put of a name that exists
 shows whether it does (:meth:`ObjectStorage.check_conditional_put`).
+
+A store that has never answered this process may not exist, so the first request fails after a few seconds. A store that
+has answered is waited for until ``storage.retry-deadline``, so that it may restart under its readers and writers. The
+client library has one rule for all requests of a client, so the first answer replaces the client.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ from lakebed.storage.folder_markers import delete_marker, without_markers
 from lakebed.storage.location import Location, Service, parse_location
 from lakebed.storage.object_errors import CutOffError, explained_remote, is_conflict, is_refused_condition
 from lakebed.storage.object_files import ObjectFile, ObjectFiles, TailCache, Upload, open_object
-from lakebed.storage.open_bucket import is_provider_itself, open_bucket
+from lakebed.storage.open_bucket import is_provider_itself, open_bucket, waiting_for
 from lakebed.storage.resolved_settings import resolved
 from lakebed.storage.round_trips import note_request, run_together
 from lakebed.storage.storage_options import ObjectSettings
@@ -88,6 +92,7 @@ class ObjectStorage:
         self._settings = settings
         self._root = root
         self._buckets: dict[tuple[str, str], Any] = {}
+        self._answered: set[tuple[str, str]] = set()
         self._tails = TailCache()
         self._is_conditional = False
         self._lock = threading.Lock()
@@ -121,6 +126,28 @@ class ObjectStorage:
                 found = self._buckets[place] = open_bucket(location, self._settings)
             return found
 
+    @contextlib.contextmanager
+    def _request(self, action: str, path: str) -> Iterator[None]:
+        """Converts errors of a request, and notes that the store answered it."""
+        try:
+            with explained_remote(action, path):
+                yield
+        except NotFoundError:
+            self._note_answer(path)
+            raise
+        self._note_answer(path)
+
+    def _note_answer(self, path: str) -> None:
+        """Replaces the client of a bucket that has answered for the first time."""
+        location = parse_location(path)
+        place = (location.scheme, location.host)
+        if place in self._answered:
+            return
+        with self._lock:
+            if place not in self._answered and place in self._buckets:
+                self._buckets[place] = waiting_for(self._buckets[place], self._settings)
+                self._answered.add(place)
+
     def _open(self, path: str) -> tuple[Any, str]:
         location = parse_location(path)
         if location.service != self._service:
@@ -133,14 +160,14 @@ class ObjectStorage:
     def read(self, path: str) -> bytes:
         bucket, key = self._open(path)
         note_request("get", path)
-        with explained_remote("read", path):
+        with self._request("read", path):
             return bytes(obstore.get(bucket, key).bytes())
 
     @_repeatable
     def read_stamped(self, path: str) -> tuple[bytes, str | None]:
         bucket, key = self._open(path)
         note_request("get", path)
-        with explained_remote("read", path):
+        with self._request("read", path):
             found = obstore.get(bucket, key)
             return bytes(found.bytes()), _stamp(found.meta)
 
@@ -150,7 +177,7 @@ class ObjectStorage:
             return b""
         bucket, key = self._open(path)
         note_request("get", path)
-        with explained_remote("read", path):
+        with self._request("read", path):
             try:
                 return bytes(obstore.get_range(bucket, key, start=offset, length=length))
             except obstore.exceptions.BaseError:
@@ -179,7 +206,7 @@ class ObjectStorage:
         bucket, key = self._open(path)
         note_request("head", path)
         try:
-            with explained_remote("stat", path):
+            with self._request("stat", path):
                 return obstore.head(bucket, key)
         except NotFoundError:
             return None
@@ -188,7 +215,7 @@ class ObjectStorage:
     def list(self, path: str, *, hidden: bool = False) -> list[FileInfo]:
         bucket, key = self._open(path)
         note_request("list", path)
-        with explained_remote("list", path):
+        with self._request("list", path):
             found = obstore.list_with_delimiter(bucket, key or None)
         infos = [FileInfo(name.rpartition("/")[2], True, 0, 0) for name in found["common_prefixes"]]
         for each in found["objects"]:
@@ -213,7 +240,7 @@ class ObjectStorage:
         while True:
             note_request("list", path)
             try:
-                with explained_remote("list", path):
+                with self._request("list", path):
                     for chunk in obstore.list(bucket, key or None, offset=last, chunk_size=_DELETED_AT_ONCE):
                         yield from chunk
                         last = chunk[-1]["path"]
@@ -235,7 +262,7 @@ class ObjectStorage:
     def _put(self, action: str, path: str, data: bytes) -> None:
         bucket, key = self._open(path)
         note_request("put", path)
-        with explained_remote(action, path):
+        with self._request(action, path):
             obstore.put(bucket, key, data)
 
     def create_exclusive(
@@ -264,7 +291,7 @@ class ObjectStorage:
         while True:
             note_request("put", path)
             try:
-                with explained_remote("create", path):
+                with self._request("create", path):
                     obstore.put(bucket, key, data, mode="create", attributes={_TOKEN: token})
             except StorageError as error:
                 cause = error.__cause__
@@ -283,17 +310,21 @@ class ObjectStorage:
 
     def _is_ours(self, path: str, token: str) -> bool:
         """Returns whether a file that exists was created by the put with this token."""
-        bucket, key = self._open(path)
-        note_request("get", path)
         try:
-            with explained_remote("read", path):
-                return bool(obstore.get(bucket, key).attributes.get(_TOKEN) == token)
+            return self._token_of(path) == token
         except NotFoundError:
             return False  # it was deleted again meanwhile, so another process created it
         except StorageError as error:
             raise OutcomeUnknownError(
                 f"{error}. {path} exists, but it is unknown who created it; look before trying again"
             ) from error
+
+    @_repeatable
+    def _token_of(self, path: str) -> object:
+        bucket, key = self._open(path)
+        note_request("get", path)
+        with self._request("read", path):
+            return obstore.get(bucket, key).attributes.get(_TOKEN)
 
     def check_conditional_put(self) -> None:
         """Raises UnsupportedError if the store ignores the condition of a put; asks it once in each process."""
@@ -307,7 +338,7 @@ class ObjectStorage:
         for _ in range(2):  # the first put may create the file; the second one must be refused
             note_request("put", path)
             try:
-                with explained_remote("create", path):
+                with self._request("create", path):
                     obstore.put(bucket, key, b"", mode="create")
             except StorageError as error:
                 if isinstance(error.__cause__, (ObjectExistsError, PreconditionError)):
@@ -335,7 +366,7 @@ class ObjectStorage:
     def delete(self, path: str) -> None:
         bucket, key = self._open(path)
         note_request("delete", path)
-        with contextlib.suppress(NotFoundError), explained_remote("delete", path):
+        with contextlib.suppress(NotFoundError), self._request("delete", path):
             obstore.delete(bucket, key)
 
     def delete_many(self, paths: Sequence[str]) -> None:
@@ -355,7 +386,7 @@ class ObjectStorage:
         bucket = self._open(paths[0])[0]
         note_request("delete", f"{paths[0]} and {len(paths) - 1} more")
         try:
-            with explained_remote("delete", paths[0]):
+            with self._request("delete", paths[0]):
                 obstore.delete(bucket, [parse_location(path).key for path in paths])
         except NotFoundError:  # some services stop at a missing file
             for path in paths:
@@ -384,11 +415,12 @@ class ObjectStorage:
     def rename_folder(self, source: str, target: str) -> None:
         raise StorageError(f"cannot rename {source} to {target}: object stores do not rename folders")
 
+    @_repeatable
     def copy(self, source: str, target: str) -> None:
         """Copies a file within its bucket, without moving its bytes through this process."""
         bucket, key = self._open(source)
         note_request("copy", target)
-        with explained_remote("copy", source):
+        with self._request("copy", source):
             obstore.copy(bucket, key, parse_location(target).key)
 
     # ----------------------------------------------------------------------------------------------- data files

@@ -70,6 +70,16 @@ def open_bucket(location: Location, settings: ObjectSettings) -> Any:
         raise OptionError(f"cannot open {location}: {shown(error)}") from None
 
 
+def waiting_for(bucket: Any, settings: ObjectSettings) -> Any:
+    """Returns a client of the same bucket that waits for its store, which has answered, until the deadline."""
+    return type(bucket)(
+        config=bucket.config,
+        client_options=bucket.client_options,
+        retry_config=settings.retries(has_answered=True),
+        credential_provider=bucket.credential_provider,
+    )
+
+
 def open_folder(location: Location, settings: ObjectSettings) -> S3Store:
     """Returns a client whose root is a folder of an S3 bucket, with a slash at its end: the name of its marker."""
     access = s3_access(location, settings)
