@@ -84,8 +84,10 @@ class OutcomeUnknownError(StorageError):
     may_have_happened = True
 
 
-def unknown_name(what: str, name: str, known: Iterable[str], *, where: str = "") -> str:
+def unknown_name(what: str, name: str, known: Iterable[str], *, where: str = "", similar: str | None = None) -> str:
     """Returns the message for an unknown name, with the most similar known name or a list of known names.
+
+    ``similar`` is the suggestion, if the caller has found one.
 
     >>> unknown_name("column", "nmae", ["id", "name"], where="table db.t")
     "unknown column 'nmae' in table db.t; did you mean 'name'?"
@@ -94,7 +96,7 @@ def unknown_name(what: str, name: str, known: Iterable[str], *, where: str = "")
     """
     names = list(known)
     place = f" in {where}" if where else ""
-    near = difflib.get_close_matches(name, names, n=1)
+    near = difflib.get_close_matches(name, names, n=1) if similar is None else [similar]
     if near:
         return f"unknown {what} {name!r}{place}; did you mean {near[0]!r}?"
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")

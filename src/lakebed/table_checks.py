@@ -9,7 +9,7 @@ from lakebed.errors import OptionError, SchemaError, UnsupportedError, unknown_n
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import STRING_ROOTS, Atomic
 from lakebed.metadata.store import TableStore
-from lakebed.options import TableOptions, check_existing, check_new, find
+from lakebed.options import TableOptions, check_existing, check_new, check_overlay_names, find
 from lakebed.rows.merge_engines.merge_rows import MergeSpec
 
 
@@ -51,6 +51,7 @@ def check_new_keyed(schema: TableSchema, where: str) -> None:
     """Raises if the keys of a new or changed table are not possible. Tables of other writers may be read anyway."""
     check_keyed(schema, where)
     _check_changelog(schema, where)
+    _check_branch_merge(schema, where)
     if has_dynamic_buckets(schema) and any(key.strip() for key in TableOptions(schema.options).bucket_key):
         raise OptionError(
             f"{where} has dynamic buckets ('bucket' = -1), which are spread by the whole primary key; leave "
@@ -83,6 +84,15 @@ def _check_changelog(schema: TableSchema, where: str) -> None:
         raise OptionError(f"{where}: the first-row engine takes 'changelog-producer' none or lookup, not input")
 
 
+def _check_branch_merge(schema: TableSchema, where: str) -> None:
+    options = TableOptions(schema.options)
+    if not options.branch_merge_enabled:
+        return
+    if schema.primary_keys or options.deletion_vectors_enabled:
+        what = "a primary key" if schema.primary_keys else "deletion vectors"
+        raise OptionError(f"{where} has {what}, so its branches cannot be merged; leave out 'branch-merge.enabled'")
+
+
 def check_buckets(schema: TableSchema, where: str) -> None:
     """Fixed buckets need columns to spread rows by, and those must be there."""
     total = TableOptions(schema.options).bucket
@@ -95,6 +105,7 @@ def check_buckets(schema: TableSchema, where: str) -> None:
 
 def check_overlay(options: Mapping[str, str], schema: TableSchema, where: str) -> None:
     """Options for one handle may tune it, but not say otherwise what the stored data is."""
+    check_overlay_names(options, where=where)
     check_new(options, where=where)
     for name, value in options.items():
         option = find(name)

@@ -18,6 +18,7 @@ from lakebed.options import (
     TableOptions,
     check_existing,
     check_new,
+    check_overlay_names,
     find,
     lookup,
     normalise,
@@ -305,9 +306,23 @@ def test_new_options_may_tune_other_engines() -> None:
             "sequence.field": "",
             "file.format.per.level": "0:parquet",
             "paimon.manifest.compaction.mode": "async",
+            "k1": "v1",
+            "team.owner": "sales",
         },
         where=WHERE,
     )
+
+
+@pytest.mark.parametrize("name", ["merge_engine", "bucket_key", "snapshot.num-retained.maxx", "primary_keys", "Bucket"])
+def test_a_property_that_looks_like_an_option_is_refused_with_a_suggestion(name: str) -> None:
+    with pytest.raises(OptionError, match=f"unknown option '{name}' in table db.t; did you mean '"):
+        check_new({name: "1"}, where=WHERE)
+
+
+def test_an_option_for_one_query_is_never_a_property() -> None:
+    check_overlay_names({"branch": "b", "scan.snapshot-id": "1"}, where=WHERE)
+    with pytest.raises(OptionError, match="unknown option 'k1'"):
+        check_overlay_names({"k1": "v1"}, where=WHERE)
 
 
 @pytest.mark.parametrize(
@@ -401,11 +416,9 @@ def test_flipping_one_word_supports_an_option(monkeypatch: pytest.MonkeyPatch) -
         check_existing({"record-level.expire-time": "soon"}, where=WHERE)
 
 
-def test_tables_of_others_report_names_nobody_knows() -> None:
-    found = {"my.note": "x", "bucket": "2", "sink.parallelism": "many", "merge-engine": "deduplicate"}
-    assert check_existing(found, where=WHERE) == [
-        "unknown option 'my.note' in table db.t; it is kept and has no effect"
-    ]
+def test_misspelt_options_of_others_are_reported() -> None:
+    found = {"my.note": "x", "bukcet": "1", "bucket": "2", "sink.parallelism": "many", "merge-engine": "deduplicate"}
+    assert check_existing(found, where=WHERE) == ["unknown option 'bukcet' in table db.t; it is kept and has no effect"]
 
 
 def test_tables_of_others_may_not_hold_bad_values_that_matter() -> None:

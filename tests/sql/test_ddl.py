@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lakebed import Lake, UnsupportedError
+import lakebed
+from lakebed import Lake, UnsupportedError, changes
+from lakebed.sql.jvm.jvm_values import version_numbers
 
 
 def rows(lake: Lake, text: str) -> list[tuple[Any, ...]]:
@@ -66,3 +69,51 @@ def test_a_new_table_goes_if_it_cannot_be_opened_or_filled(lake: Lake, db: str, 
 def test_a_primary_key_stays(lake: Lake, kept: str, change: str, name: str) -> None:
     with pytest.raises(UnsupportedError, match="the primary key cannot change"):
         lake.sql(f"ALTER TABLE {kept} {change.format(name)}")
+
+
+def test_show_create_table_can_be_run_again(lake: Lake, db: str) -> None:
+    lake.sql(
+        f"CREATE TABLE {db}.t (a INT COMMENT 'aa', b STRING) PARTITIONED BY (b) COMMENT 'told' "
+        "TBLPROPERTIES ('primary-key' = 'a,b', 'bucket' = '1', 'k1' = 'v1')"
+    )
+    path = lake.table(f"{db}.t").path
+    shown = lake.sql(f"SHOW CREATE TABLE {db}.t").collect()[0][0]
+    assert shown == (
+        f"CREATE TABLE lakebed.{db}.t (\n  a INT NOT NULL COMMENT 'aa',\n  b STRING NOT NULL)\nUSING paimon\n"
+        f"PARTITIONED BY (b)\nCOMMENT 'told'\nLOCATION '{path}'\nTBLPROPERTIES (\n  'bucket' = '1',\n  'k1' = 'v1',\n"
+        f"  'path' = '{path}',\n  'primary-key' = 'a,b')\n"
+    )
+    options = dict(lake.table(f"{db}.t").options)
+    lake.sql(f"DROP TABLE {db}.t")
+    lake.sql(shown)
+    assert dict(lake.table(f"{db}.t").options) == options == {"bucket": "1", "k1": "v1"}
+
+
+def test_a_table_like_a_branch(lake: Lake, spark: Any, db: str) -> None:
+    if version_numbers(spark.version) < (4, 2):
+        pytest.skip("CREATE TABLE LIKE needs Spark 4.2")
+    lake.sql(f"CREATE TABLE {db}.t (a INT) TBLPROPERTIES ('k1' = 'v1')")
+    lake.sql(f"CALL sys.create_branch('{db}.t', 'b')")
+    lake.table(f"{db}.t$branch_b").alter(changes.AddColumn("more", "INT"))
+    lake.sql(f"CREATE TABLE {db}.u LIKE {db}.`t$branch_b`")
+    made = lake.table(f"{db}.u")
+    assert made.schema.field_names == ("a", "more")
+    assert dict(made.options) == {"k1": "v1"}
+
+
+def test_the_default_database_exists_in_a_new_warehouse(spark: Any, tmp_path: Path) -> None:
+    lake = lakebed.connect(tmp_path / "new", name="fresh", spark=spark)
+    lake.sql("CREATE TABLE first (id INT)")
+    assert lake.tables() == ["default.first"]
+
+
+def test_a_partition_is_shown_with_its_statistics(lake: Lake, db: str) -> None:
+    lake.sql(f"CREATE TABLE {db}.t (id INT, day STRING, hour INT) PARTITIONED BY (day, hour)")
+    lake.sql(f"INSERT INTO {db}.t VALUES (1, 'a', 1), (2, 'a', 1), (3, 'b', 1)")
+    row = lake.sql(f"SHOW TABLE EXTENDED IN {db} LIKE 't' PARTITION (day = 'a', hour = 1)").collect()[0]
+    assert tuple(row[:3]) == (db, "t", False)
+    assert row["information"].startswith(
+        "Partition Values: [day=a, hour=1]\nPartition Parameters: {lastFileCreationTime="
+    )
+    assert "recordCount=2" in row["information"]
+    assert "Partition Statistics: 2 rows, " in row["information"]

@@ -86,7 +86,7 @@ def table(lake: lakebed.Lake) -> lakebed.Table:
 BAD_OPTIONS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({"bukcet": "2"}, ("unknown option 'bukcet'", "table db.", "did you mean 'bucket'?")),
     ({"target-file-sizes": "1 mb"}, ("did you mean 'target-file-size'?",)),
-    ({"my.own": "x"}, ("unknown option 'my.own'",)),
+    ({"branch-merge.enabled": "true", "primary-key": "id"}, ("primary-key",)),
     ({"bucket": "many"}, ("option 'bucket'", "'many'", "whole number")),
     ({"target-file-size": "big"}, ("target-file-size", "a size such as 128 mb")),
     ({"file.format": "orc"}, ("file.format", "Parquet only")),

@@ -4,7 +4,13 @@
 refuses what is wrong, ``table_options`` gives typed access, ``markdown`` generates ``docs/options.md``.
 """
 
-from lakebed.options.checks import check_existing, check_new, check_table_default, normalise
+from lakebed.options.checks import (
+    check_existing,
+    check_new,
+    check_overlay_names,
+    check_table_default,
+    normalise,
+)
 from lakebed.options.definitions import Kind, Option, Support
 from lakebed.options.lookup import OPTIONS, find
 from lakebed.options.markdown import to_markdown
@@ -34,6 +40,7 @@ __all__ = [
     "Value",
     "check_existing",
     "check_new",
+    "check_overlay_names",
     "check_table_default",
     "find",
     "normalise",

@@ -1,9 +1,12 @@
 """Check the options of a table: names, values, and what Lakebed supports.
 
-* :func:`check_new` checks options that a user gives in CREATE and ALTER. It raises :class:`OptionError` for an unknown
-  name, an invalid value and a value that Lakebed does not support. It accepts and keeps options of other engines.
-* :func:`check_existing` checks the options of a stored table, which another engine may have created. It reports unknown
-  names, raises :class:`UnsupportedError` for an unsupported value, and ignores values that Lakebed never reads.
+* :func:`check_new` checks options that a user gives in CREATE and ALTER. It raises :class:`OptionError` for a name that
+  looks like a misspelt option, an invalid value and a value that Lakebed does not support. It accepts and keeps options
+  of other engines, and properties of the user: any name that is not like an option.
+* :func:`check_overlay_names` also refuses properties, in options for one query, where they would have no effect.
+* :func:`check_existing` checks the options of a stored table, which another engine may have created. It reports
+  misspelt names, raises :class:`UnsupportedError` for an unsupported value, and ignores values that Lakebed never
+  reads.
 * :func:`normalise` turns Python values into the strings that a schema stores.
 
 Which changes of options an existing table allows is in :mod:`lakebed.format.schema.option_changes`.
@@ -20,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from lakebed.errors import OptionError, UnsupportedError, unknown_name
 from lakebed.options.definitions import Option, Support
-from lakebed.options.lookup import find, known_names
+from lakebed.options.lookup import find, known_names, similar_name
 from lakebed.options.parsing import Value, default_value, parse_option
 from lakebed.options.secrets import SecretText, hidden, is_secret, is_storage_setting
 
@@ -47,7 +50,7 @@ def _refusal(option: Option, name: str, value: Value, text: str, where: str) -> 
 def check_new(options: Mapping[str, str], *, where: str) -> None:
     """Checks options that a user gives in CREATE or ALTER; ``where`` names the table in messages.
 
-    >>> check_new({"bucket": "4", "bucket-key": "id", "sink.parallelism": "8"}, where="table db.t")
+    >>> check_new({"bucket": "4", "bucket-key": "id", "sink.parallelism": "8", "team": "sales"}, where="table db.t")
     >>> check_new({"manifest.format": "orc"}, where="table db.t")
     Traceback (most recent call last):
     ...
@@ -56,11 +59,33 @@ def check_new(options: Mapping[str, str], *, where: str) -> None:
     for name, text in options.items():
         option = find(name)
         if option is None:
-            _refuse_storage_setting(name, where)
-            raise OptionError(unknown_name("option", name, known_names(), where=where))
+            _check_property(name, where)
+            continue
         refusal = _refusal(option, name, parse_option(option, name, text, where), text, where)
         if refusal is not None:
             raise OptionError(refusal)
+
+
+def check_overlay_names(options: Mapping[str, str], *, where: str) -> None:
+    """Raises for an unknown name among options that are given for one handle or query.
+
+    >>> check_overlay_names({"scan.snapshot": "1"}, where="table db.t")
+    Traceback (most recent call last):
+    ...
+    lakebed.errors.OptionError: unknown option 'scan.snapshot' in table db.t; did you mean 'scan.snapshot-id'?
+    """
+    for name in options:
+        if find(name) is None:
+            _refuse_storage_setting(name, where)
+            raise OptionError(unknown_name("option", name, known_names(), where=where))
+
+
+def _check_property(name: str, where: str) -> None:
+    """Checks a name that no option has. It is a property of the user, unless it looks like an option."""
+    _refuse_storage_setting(name, where)
+    similar = similar_name(name)
+    if similar is not None:
+        raise OptionError(unknown_name("option", name, [similar], where=where, similar=similar))
 
 
 def check_table_default(name: str) -> None:
@@ -83,14 +108,15 @@ def check_existing(options: Mapping[str, str], *, where: str, writing: bool = Tr
 
     With ``writing=False`` an unsupported value that leaves the table readable is a warning, not an error.
 
-    >>> check_existing({"bucket": "1", "my.note": "x"}, where="table db.t")
-    ["unknown option 'my.note' in table db.t; it is kept and has no effect"]
+    >>> check_existing({"bucket": "1", "bukcet-key": "x", "team": "sales"}, where="table db.t")
+    ["unknown option 'bukcet-key' in table db.t; it is kept and has no effect"]
     """
     report: list[str] = []
     for name, text in options.items():
         option = find(name)
         if option is None:
-            report.append(f"unknown option {name!r} in {where}; it is kept and has no effect")
+            if similar_name(name) is not None:
+                report.append(f"unknown option {name!r} in {where}; it is kept and has no effect")
             continue
         if option.support is Support.KEPT:
             continue

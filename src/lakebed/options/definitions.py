@@ -7,9 +7,9 @@ A row says what an option means and what Lakebed does with it:
 * ``KEPT``: Lakebed stores it for other engines and never reads it.
 * ``REFUSED``: it would change what the data means, and Lakebed does not support that.
 
-Names, types and defaults are those of Apache Paimon (releases 0.9 to 2.0, the Flink and Spark connectors, pypaimon
-2.1). Where Lakebed behaves differently without the option, the default is None and ``unset`` describes the behaviour.
-Values are strings, written as a schema file stores them.
+Names, types and defaults are those of Apache Paimon (releases 0.9 to 2.1, the Flink and Spark connectors,
+pypaimon 2.1). Where Lakebed behaves differently without the option, the default is None and ``unset`` describes the
+behaviour. Values are strings, written as a schema file stores them.
 
 In a name, ``<column>`` or ``<class>`` stands for any text and a trailing ``*`` for any rest. Exact names take
 precedence.
@@ -231,6 +231,7 @@ _COMMIT: Final = (
     Option("commit.strict-mode.last-safe-snapshot", REFUSED, LONG, None, "Makes a commit fail if there are other commits after this snapshot.", "Lakebed does not have this guard; leave it out", readable=True),
     Option("commit.force-compact", KEPT, BOOL, "false", "Whether other writers compact before each commit."),
     Option("commit.force-create-snapshot", KEPT, BOOL, "false", "Whether a streaming writer of another engine commits without data too."),
+    Option("branch-merge.enabled", HONOURED, BOOL, "false", "Whether the history only ever adds files, so that branches can always be merged: compactions, overwrites and deletes fail. Not with deletion vectors.", immutable=True),
     Option("commit.discard-duplicate-files", KEPT, BOOL, "false", "Whether other engines remove files that a commit lists twice."),
     Option("commit.callbacks", KEPT, LIST, None, "Java classes that other engines call after a commit."),
     Option("commit.callback.<class>.param", KEPT, TEXT, None, "The parameter of a class in commit.callbacks."),
@@ -446,6 +447,7 @@ _BUCKETS: Final = (
     Option("postpone.default-bucket-num", KEPT, INT, "1", "Number of buckets that a partition gets at its first compaction."),
     Option("postpone.batch-write-fixed-bucket", KEPT, BOOL, "true", "Whether batch jobs write directly into buckets."),
     Option("postpone.batch-write-fixed-bucket.max-parallelism", KEPT, INT, "2048", "Maximum number of tasks of such a batch job."),
+    Option("postpone.batch-write-fixed-bucket.rescale-load-factor", KEPT, INT, "32", "Load factor at which such a batch job changes the number of buckets."),
     Option("postpone.merge-on-read", KEPT, BOOL, "false", "Whether reads include rows that have no bucket yet."),
     Option("postpone.target-row-num-per-bucket", KEPT, LONG, None, "Target number of rows of a bucket."),
     Option("postpone.target-size-per-bucket", KEPT, SIZE, "1 gb", "Target size of a bucket."),
@@ -504,6 +506,7 @@ _ROW_IDENTITY: Final = (
     Option("pk-btree.index.columns", REFUSED, LIST, None, "Columns of a B-tree index on a primary-key table.", _INDEX, readable=True),
     Option("pk-bitmap.index.columns", REFUSED, LIST, None, "Columns of a bitmap index on a primary-key table.", _INDEX, readable=True),
     Option("pk-vector.index.columns", REFUSED, LIST, None, "Columns of a vector index on a primary-key table.", _INDEX, readable=True),
+    Option("pk-multivalue.index.columns", REFUSED, LIST, None, "Columns of an index of several values on a primary-key table.", _INDEX, readable=True),
     Option("pk-full-text.index.columns", REFUSED, LIST, None, "Columns of a text index on a primary-key table.", _INDEX, readable=True),
     Option("sorted-index.*", KEPT, TEXT, None, "Settings of sorted global indexes."),
     Option("btree-index.*", KEPT, TEXT, None, "Settings of B-tree global indexes."),

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -33,6 +34,10 @@ _PREFIXES: Final = tuple(
 )
 
 
+_SIMILAR: Final = 0.82  # one or two wrong letters in a name of usual length
+_IN_A_FAMILY: Final = re.compile(r"^(fields\.).+(\.[^.]+)$")
+
+
 def find(name: str) -> Option | None:
     """Returns the option of this name, or None if no option matches.
 
@@ -52,6 +57,20 @@ def find(name: str) -> Option | None:
         if name.startswith(prefix) and len(name) > len(prefix):
             return option
     return None
+
+
+def similar_name(name: str) -> str | None:
+    """Returns the option that an unknown name is probably a misspelling of, or None if it is a name of its own.
+
+    A family is compared without the part that its users choose.
+
+    >>> similar_name("bukcet"), similar_name("fields.a.stat-mode"), similar_name("team")
+    ('bucket', 'fields.<column>.stats-mode', None)
+    """
+    folded = name.lower().replace("_", "-")
+    fields = _IN_A_FAMILY.sub(r"\1<column>\2", folded)
+    near = difflib.get_close_matches(folded, known_names(), n=1, cutoff=_SIMILAR)
+    return (near or difflib.get_close_matches(fields, known_names(), n=1, cutoff=_SIMILAR) or [None])[0]
 
 
 def known_names() -> Iterator[str]:

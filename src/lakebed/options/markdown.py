@@ -20,8 +20,9 @@ Spark connectors. The last column says what Lakebed does with each of them:
   is accepted. Any other value is an error when a table is created, altered or opened. If the text says *read only*, a
   table of another engine with such a value can be read but not written.
 
-A name that is not on this page is an error in CREATE and ALTER. It is reported and ignored on a table that another
-engine created.
+Any other name is a property of the user: it is stored and shown, and has no effect. A name that is similar to one on
+this page is an error in CREATE and ALTER, with a suggestion. On a table that another engine created it is reported and
+ignored.
 
 The default column shows what applies if the option is not set. Sizes are `128 mb`, `8mb` or plain bytes (`b`, `kb`,
 `mb`, `gb`, `tb`, in steps of 1024). Durations are `1 h`, `10 ms` or plain milliseconds (`d`, `h`, `min`, `s`, `ms`,

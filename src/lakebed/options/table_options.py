@@ -41,6 +41,7 @@ class TableOptions:
 
     # The table and its files
     branch = required("branch", str)
+    branch_merge_enabled = required("branch-merge.enabled", bool)
     bucket = required("bucket", int)
     bucket_key = listed("bucket-key")
     bucket_function = required("bucket-function.type", str)

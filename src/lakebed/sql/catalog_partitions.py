@@ -34,10 +34,11 @@ class Partitions:
         """Whether this partition exists."""
         return len(self._having(self._table.schema.partition_fields, row)) > 0
 
-    def drop(self, row: Any) -> bool:
-        """Drops a partition; returns whether it existed."""
-        values = self._values(self._table.schema.partition_fields, row)
-        return self._table.drop_partition({name: value.as_py() for name, value in values.items()}) is not None
+    def drop(self, *rows: Any) -> bool:
+        """Drops partitions in one commit; returns whether there were rows to delete."""
+        found = [self._values(self._table.schema.partition_fields, row) for row in rows]
+        specs = [{name: value.as_py() for name, value in values.items()} for values in found]
+        return bool(specs) and self._table.drop_partitions(specs) is not None
 
     def _having(self, fields: Sequence[Field], row: Any) -> pa.Table:
         encoded = partitions_of(self._table.scan())

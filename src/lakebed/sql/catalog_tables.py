@@ -17,8 +17,9 @@ from lakebed.sql.catalog_partitions import Partitions
 from lakebed.sql.catalog_scans import RowsScanBuilder, TableScanBuilder
 from lakebed.sql.catalog_streams import STREAM_ONLY, micro_batch_stream, streaming_write
 from lakebed.sql.catalog_writes import TableWrite, TableWriteBuilder
-from lakebed.sql.evolve_on_write import merges_schema
-from lakebed.sql.jvm.jvm_values import Jvm
+from lakebed.sql.ddl import PATH
+from lakebed.sql.evolve_on_write import evolved, merges_schema
+from lakebed.sql.jvm.jvm_values import Jvm, struct_type
 from lakebed.sql.jvm.proxy import Proxy
 from lakebed.sql.options_in_names import passes_options
 from lakebed.sql.pushed_filters import nodes
@@ -46,7 +47,7 @@ _TABLE: Final = (
     _CATALOG + "SupportsRead",
     _CATALOG + "SupportsWrite",
     _CATALOG + "SupportsDeleteV2",
-    _CATALOG + "SupportsPartitionManagement",
+    _CATALOG + "SupportsAtomicPartitionManagement",
     "java.util.function.Function",
 )
 
@@ -97,7 +98,7 @@ class TableProxy(_Table, implements=_TABLE):
 
     def properties(self) -> Any:
         schema = self._table.schema
-        shown = {"provider": PROVIDER, "location": self._table.path, "is_managed_location": "true"}
+        shown = {"provider": PROVIDER, "location": self._table.path, PATH: self._table.path}
         if schema.comment is not None:
             shown["comment"] = schema.comment
         if schema.primary_keys:
@@ -168,10 +169,16 @@ class TableProxy(_Table, implements=_TABLE):
         else:
             self._table.delete(node)
 
-    def apply(self, plan: Any) -> TableWrite:
-        """Returns the write that runs an UPDATE, a MERGE, a DELETE or an ANALYZE."""
+    def apply(self, plan: Any) -> TableWrite | EvolvedTableProxy:
+        """Returns the write that runs an UPDATE, a MERGE, a DELETE or an ANALYZE.
+
+        Given columns instead of a plan, returns the table with these columns.
+        """
         if self._travel:
             raise UnsupportedError(f"{self._name} is read at an earlier version, which cannot be changed")
+        if plan.getClass().getSimpleName() == "StructType":
+            columns = struct_type(plan)
+            return EvolvedTableProxy(self._jvm, self._name, lambda more: evolved(self._open_with(more), columns))
         run = analyze_table if is_analysis(plan) else change_rows
         return TableWrite(self._jvm, self._name, lambda _: run(self._jvm, self._table, plan))
 
@@ -202,6 +209,18 @@ class TableProxy(_Table, implements=_TABLE):
     def dropPartition(self, row: Any) -> bool:  # noqa: N802 - Java's name
         return self._partitions.drop(row)
 
+    def dropPartitions(self, rows: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.drop(*rows)
+
+    def purgePartitions(self, rows: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.drop(*rows)
+
+    def truncatePartitions(self, rows: Any) -> bool:  # noqa: N802 - Java's name
+        return self._partitions.drop(*rows)
+
+    def createPartitions(self, _rows: Any, _properties: Any) -> None:  # noqa: N802 - Java's name
+        raise self._no_partition_of_its_own()
+
     def purgePartition(self, row: Any) -> bool:  # noqa: N802 - Java's name
         return self._partitions.drop(row)
 
@@ -222,6 +241,16 @@ class TableProxy(_Table, implements=_TABLE):
             f"table {self._name}: partitions cannot be created, renamed or given properties; a partition exists if "
             "it has rows, so insert rows instead"
         )
+
+
+class EvolvedTableProxy(TableProxy, implements=_TABLE):
+    """A table with columns that it gets when rows are written."""
+
+    def __init__(self, jvm: Jvm, name: str, open_with: OpenTable) -> None:
+        super().__init__(jvm, name, open_with({}), open_with, {})
+
+    def capabilities(self) -> Any:
+        return self._capabilities(_READ_AND_WRITE)
 
 
 class StagedTableProxy(TableProxy, implements=(*_TABLE, _CATALOG + "StagedTable")):

@@ -11,11 +11,13 @@ from typing import Any, Final
 from lakebed.errors import OptionError, SchemaError, UnsupportedError
 from lakebed.format.schema import evolution as change
 from lakebed.format.types.data_types import DataType, Field
+from lakebed.format.types.nested_defaults import is_constructor
 from lakebed.format.types.spark_types import DEFAULT_KEY, fields_from_spark
 from lakebed.format.types.sql_types import parse_literal
 from lakebed.sql.jvm.jvm_values import Jvm
 
 _PROVIDERS: Final = ("paimon", "lakebed")
+PATH: Final = "path"
 _KEY_NAMES: Final = ("primary-key", "primary_key")
 # Properties that Spark sets itself; none of them is an option of a table.
 _SPARKS_OWN: Final = frozenset(
@@ -39,8 +41,14 @@ class Definition:
     comment: str | None
 
 
-def definition(jvm: Jvm, columns: Any, transforms: Iterable[Any], properties: Mapping[str, str]) -> Definition:
-    """Returns the table that Spark's columns, partition transforms and properties describe."""
+def definition(
+    jvm: Jvm, columns: Any, transforms: Iterable[Any], properties: Mapping[str, str], place: str
+) -> Definition:
+    """Returns the table that Spark's columns, partition transforms and properties describe.
+
+    ``place`` is the folder of the table. A location is accepted if it is this folder, as in what SHOW CREATE TABLE
+    shows.
+    """
     provider = properties.get("provider")
     if provider is not None and provider.lower() not in _PROVIDERS:
         raise UnsupportedError(
@@ -48,15 +56,17 @@ def definition(jvm: Jvm, columns: Any, transforms: Iterable[Any], properties: Ma
         )
     if properties.get("external") == "true":
         raise UnsupportedError("EXTERNAL: a table is stored in the folder of its database; leave EXTERNAL out")
-    if properties.get("location") is not None and properties.get("is_managed_location") != "true":
-        raise UnsupportedError("LOCATION: a table is stored in the folder of its database; leave LOCATION out")
+    for name, what in (("location", "LOCATION"), (PATH, f"option {PATH!r}")):
+        given = properties.get(name)
+        if given is not None and properties.get("is_managed_location") != "true" and not _same_place(given, place):
+            raise UnsupportedError(f"{what}: a table is stored in the folder of its database, {place}; leave it out")
     keys = [properties[name] for name in _KEY_NAMES if name in properties]
     if len(keys) > 1:
         raise OptionError("'primary-key' and 'primary_key' are the same option; give one of them")
     own = {
         name: value
         for name, value in properties.items()
-        if name not in _SPARKS_OWN and name not in _KEY_NAMES and not name.startswith(_OPTION_COPY)
+        if name not in _SPARKS_OWN and name != PATH and name not in _KEY_NAMES and not name.startswith(_OPTION_COPY)
     }
     fields = struct_fields(jvm.connector.catalog.CatalogV2Util.v2ColumnsToStructType(columns))
     return Definition(
@@ -66,6 +76,16 @@ def definition(jvm: Jvm, columns: Any, transforms: Iterable[Any], properties: Ma
         own,
         properties.get("comment"),
     )
+
+
+def _same_place(given: str, place: str) -> bool:
+    """Returns whether two texts name the same folder.
+
+    >>> _same_place("file:///w/d.db/t/", "/w/d.db/t"), _same_place("/w/d.db/u", "/w/d.db/t")
+    (True, False)
+    """
+    one, other = (re.sub(r"^file:/+", "/", text).rstrip("/") for text in (given, place))
+    return one == other
 
 
 def _partition_column(transform: Any) -> str:
@@ -178,7 +198,11 @@ def _literal(text: str, path: tuple[str, ...]) -> str | None:
 
     >>> _literal(r"'it\'s'", ("a",)), _literal("'it''s'", ("a",)), _literal("DATE '2024-01-01'", ("a",))
     ("it's", "it's", '2024-01-01')
+    >>> _literal("array(1, 2)", ("a",))
+    'array(1, 2)'
     """
+    if is_constructor(text):
+        return text
     if _STRING.fullmatch(text):
         return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), text[1:-1].replace("''", "'"))
     try:

@@ -5,11 +5,12 @@ It opens a table again each time Spark loads it, so it never returns a stale sch
 
 from __future__ import annotations
 
+import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, UnsupportedError
+from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, StorageError, UnsupportedError
 from lakebed.lake import Lake, open_any
 from lakebed.metadata.plan.interval import INCREMENTAL_OPTIONS
 from lakebed.sql import options_in_names
@@ -27,17 +28,20 @@ from lakebed.sql.names import (
 )
 from lakebed.sql.procedures.all_procedures import PROCEDURES
 from lakebed.sql.procedures.procedure_proxy import ProcedureProxy
+from lakebed.sql.procedures.statements import STATEMENTS
 from lakebed.sql.sys_tables import DATABASE as _SYS
 from lakebed.sql.sys_tables import global_table
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
 
+_LOG: Final = logging.getLogger("lakebed")
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _PROCEDURES: Final = _SYS
 _DEFAULT_DATABASE: Final = "default"
 # Options that decide which columns a table has or takes, or which rows a system table shows. Spark passes them when it
 # loads the table (since 4.3).
 _STATE_OPTIONS: Final = ("branch", MERGE_SCHEMA, *INCREMENTAL_OPTIONS, *(f"scan.{name}" for name in SCAN_OPTIONS))
+_OF_ONE_TABLE: Final = frozenset({"path", "location", "branch", "owner"})
 _CAPABILITIES: Final = ("SUPPORT_COLUMN_DEFAULT_VALUE",)
 
 
@@ -68,6 +72,17 @@ class Catalog(
     def capabilities(self) -> Any:
         known = self._jvm.connector.catalog.TableCatalogCapability
         return self._jvm.set(getattr(known, name) for name in _CAPABILITIES)
+
+    def create_default_database(self) -> None:
+        """Creates the database that statements use before USE, as Paimon's catalog does.
+
+        A warehouse that cannot be written is used as it is.
+        """
+        try:
+            if _DEFAULT_DATABASE not in self._lake.databases():
+                self._lake.create_database(_DEFAULT_DATABASE, ignore_if_exists=True)
+        except StorageError:
+            _LOG.debug("cannot create database %s in %s", _DEFAULT_DATABASE, self._lake.warehouse, exc_info=True)
 
     def useNullableQuerySchema(self) -> bool:  # noqa: N802 - Java's name
         return True
@@ -220,7 +235,8 @@ class Catalog(
             columns, transforms, properties = given[0].columns(), given[0].partitions(), given[0].properties()
         else:
             columns, transforms, properties = given
-        wanted = definition(self._jvm, columns, transforms, dict(properties))
+        place = f"{self._lake.warehouse}/{'/'.join(ident.namespace())}.db/{ident.name()}"
+        wanted = definition(self._jvm, columns, transforms, dict(properties), place)
         if name is None or not self.namespaceExists(ident.namespace()):
             raise no_such_namespace(self._jvm, ident.namespace())
         try:
@@ -279,7 +295,9 @@ class Catalog(
         return self._jvm.no_metrics("CustomMetric")
 
     def createTableLike(self, ident: Any, info: Any, source: Any) -> Any:  # noqa: N802 - Java's name
-        like = dict(source.properties()) | dict(info.properties())
+        """Creates a table with the columns, keys and options of another one, which may be a branch."""
+        own = {key: value for key, value in dict(source.properties()).items() if key not in _OF_ONE_TABLE}
+        like = own | dict(info.properties())
         return self.createTable(ident, source.columns(), source.partitioning(), self._jvm.map(like))
 
     def alterTable(self, ident: Any, given: Any) -> Any:  # noqa: N802 - Java's name
@@ -351,7 +369,20 @@ class Catalog(
             raise NotFoundError(
                 f"procedures of this catalog are in {_PROCEDURES!r}: CALL {_PROCEDURES}.{ident.name()}(...)"
             )
-        return ProcedureProxy(self._jvm, ident.name(), self._opened, self._all_tables)
+        opened = self._stated if ident.name() in STATEMENTS else self._opened
+        return ProcedureProxy(self._jvm, ident.name(), opened, self._all_tables)
+
+    def _stated(self, name: str, options: Mapping[str, str]) -> Table:
+        """Opens the table that a statement names; a missing table is Spark's error."""
+        try:
+            return self._opened(name, options)
+        except NotFoundError:
+            parts = name.split(".")
+            if len(parts) == 1:
+                parts = [*list(self._jvm.session_state.catalogManager().currentNamespace()), *parts]
+            if self._has_base(".".join(parts[-2:])):
+                raise
+            raise JavaThrow(options_in_names.no_such_table(self._jvm, ".".join(parts[-2:]))) from None
 
     def _opened(self, name: str, options: Mapping[str, str]) -> Table:
         """Opens the table that an argument names: with or without catalog, or in the current database."""

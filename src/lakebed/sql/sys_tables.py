@@ -36,10 +36,10 @@ class GlobalTable:
 def global_table(lake: Lake, name: str) -> GlobalTable | None:
     """Returns the table ``sys.<name>``, ``None`` if there is none. A real database ``sys`` takes precedence."""
     database, _, table = name.partition(".")
-    make = _GLOBAL_TABLES.get(table)
+    make = _GLOBAL_TABLES.get(table.lower())
     if database != DATABASE or make is None or DATABASE in lake.databases():
         return None
-    return GlobalTable(table, lambda: make(lake))
+    return GlobalTable(table.lower(), lambda: make(lake))
 
 
 def _all_table_options(lake: Lake) -> pa.Table:

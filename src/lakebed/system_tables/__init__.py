@@ -91,6 +91,7 @@ class SystemTable:
     """
 
     def __init__(self, store: TableStore, kind: str) -> None:
+        kind = kind.lower()
         if kind not in SYSTEM_TABLES:
             raise NotFoundError(unknown_name("system table", kind, SYSTEM_TABLES, where=f"table {store.name}"))
         for option in () if kind in CHANGES else INCREMENTAL_OPTIONS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -181,13 +181,33 @@ class WriteMethods:
             >>> orders.drop_partition({"day": "2025-01-30"}).id, orders.count()
             (2, 1)
         """
-        if not partition:
+        return self.drop_partitions([partition], force=force)
+
+    def drop_partitions(self, partitions: Sequence[Mapping[str, Any]], *, force: bool = False) -> Snapshot | None:
+        """Deletes the rows of several partitions in one commit. Earlier snapshots keep theirs.
+
+        Args:
+            partitions: The partitions, each as for :meth:`drop_partition`.
+            force: As for :meth:`drop_partition`.
+
+        Returns:
+            The new snapshot; ``None`` if there was nothing to delete.
+
+        Raises:
+            OptionError: A partition is empty. Or this is a branch of a chain table, and the view of a day would change.
+
+        Example:
+            >>> orders.drop_partitions([{"day": "2025-01-30"}, {"day": "2025-01-31"}]).id, orders.count()
+            (2, 0)
+        """
+        if not partitions or not all(partitions):
             raise OptionError("name at least one partition column, or use truncate() to delete everything")
         who = Identity.of(checked_schema(self._store, writing=True))
-        run = partial(drop_partitions, self._store, partition, who)
+        run = partial(drop_partitions, self._store, partitions, who)
         made = self._by_the_rules(lambda guard: run(guard=guard), drop=Drop(force))
         if made is None:
-            rules_of(self._store).check_drop(partition_predicate(self._store.schema(), partition))
+            for partition in partitions:
+                rules_of(self._store).check_drop(partition_predicate(self._store.schema(), partition))
         return made
 
     def _by_the_rules(

@@ -16,8 +16,7 @@ DESCRIBE a id;
 --> col_name | id
 --> data_type | bigint
 --> comment | key
-SHOW TBLPROPERTIES a;
---> bucket | 2
+SHOW TBLPROPERTIES a ('primary-key');
 --> primary-key | dt,id
 SHOW TBLPROPERTIES a ('bucket');
 --> bucket | 2

@@ -54,8 +54,7 @@ SHOW COLUMNS IN t;
 --> hh
 SHOW COLUMNS FROM nope;
 --! TABLE_OR_VIEW_NOT_FOUND
-SHOW TBLPROPERTIES t;
---> bucket | 2
+SHOW TBLPROPERTIES t ('primary-key');
 --> primary-key | id,dt,hh
 SHOW TBLPROPERTIES t ('bucket');
 --> bucket | 2

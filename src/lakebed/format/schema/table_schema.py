@@ -38,6 +38,7 @@ from lakebed.format.types.data_types import (
     parse_field,
     to_arrow,
 )
+from lakebed.format.types.nested_defaults import nested_value
 from lakebed.options import TableOptions
 
 CURRENT_VERSION: Final = 3
@@ -381,7 +382,7 @@ def default_scalar(column: Field) -> pa.Scalar:
     if default is None:
         return pa.scalar(None, to_arrow(data_type))
     if not isinstance(data_type, Atomic):
-        raise SchemaError(f"column {column.name!r} is {data_type}; only columns of simple types can have a default")
+        return _nested_default(column, default)
     if data_type.root == "TIMESTAMP_LTZ":
         raise SchemaError(
             f"column {column.name!r} is {data_type}, and its default would be a different instant in each time zone; "
@@ -397,6 +398,19 @@ def default_scalar(column: Field) -> pa.Scalar:
     if scalar is None:
         raise SchemaError(f"default {default!r} of column {column.name!r} is not a value of type {data_type}")
     return scalar
+
+
+def _nested_default(column: Field, default: str) -> pa.Scalar:
+    def leaf(text: str, kind: Atomic) -> Any:
+        return default_scalar(Field(column.id, column.name, kind, default=text)).as_py()
+
+    try:
+        return pa.scalar(nested_value(default, column.type, leaf), to_arrow(column.type))
+    except (SchemaError, pa.ArrowException, TypeError, ValueError) as error:
+        raise SchemaError(
+            f"default {default!r} of column {column.name!r} is not a value of type {column.type}: {error}; write it with "
+            "array(...), map(...), struct(...) or named_struct(...)"
+        ) from None
 
 
 # ---------------------------------------------------------------------------------------------- field ids

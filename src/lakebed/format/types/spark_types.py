@@ -33,6 +33,7 @@ from lakebed.format.types.data_types import (
     atomic_text,
     quoted_name,
 )
+from lakebed.format.types.nested_defaults import is_constructor
 from lakebed.format.types.sql_types import parse_data_type, parse_literal
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ def _field_from_json(raw: Mapping[str, Any]) -> Field:
         name,
         replace(data_type, nullable=bool(raw.get("nullable", True))),
         metadata.get("comment"),
-        None if default is None else parse_literal(default),
+        None if default is None else default if is_constructor(default) else parse_literal(default),
     )
 
 

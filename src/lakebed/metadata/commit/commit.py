@@ -42,6 +42,7 @@ from lakebed.errors import (
     NotFoundError,
     OutcomeUnknownError,
     StorageError,
+    UnsupportedError,
 )
 from lakebed.format import commit_facts as facts
 from lakebed.format.manifest.index_manifest import HASH, IndexEntry, combine
@@ -64,6 +65,7 @@ from lakebed.storage import Sync, run_both, run_together
 from lakebed.version import VERSION
 
 _LOG: Final = logging.getLogger("lakebed")
+_REMOVES_FILES: Final = (CommitKind.COMPACT, CommitKind.OVERWRITE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +230,11 @@ class _Attempts:
         kind = self._request.kind
         if kind is CommitKind.APPEND and (change.has_deletes or change.marks_rows):
             kind = CommitKind.OVERWRITE
+        if kind in _REMOVES_FILES and self._options.branch_merge_enabled:
+            raise UnsupportedError(
+                f"table {self._store.name} has 'branch-merge.enabled' = true, so its history may only add files, and this is "
+                f"{'a compaction' if kind is CommitKind.COMPACT else 'an overwrite or a delete'}; copy the rows to another table"
+            )
         manifests = self._store.manifests
         metas: list[ManifestMeta] = []
         checks: list[Callable[[], None]] = [partial(self._read_history, latest)]

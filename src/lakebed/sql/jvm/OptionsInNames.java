@@ -74,6 +74,11 @@ public final class OptionsInNames implements InvocationHandler {
     return ours ? (OptionsInNames) Proxy.getInvocationHandler(parser) : null;
   }
 
+  /** Returns the parser that this one wraps. */
+  public Object wrapped() {
+    return parser;
+  }
+
   private static String encoded(String name, Map options) throws JsonProcessingException {
     return name + MARK + new ObjectMapper().writeValueAsString(options);
   }

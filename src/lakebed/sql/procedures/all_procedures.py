@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import difflib
 from collections.abc import Mapping
 from typing import Any, Final
 
-from lakebed.errors import LakebedError, NotFoundError, OptionError, unknown_name
+from lakebed.errors import LakebedError, NotFoundError, OptionError
 from lakebed.format.partition_names import partition_text
 from lakebed.rows.sort_order import STRATEGIES
 from lakebed.sql.procedures.procedure import Call, Procedure, Rows, matches, partitions, where
+from lakebed.sql.procedures.statements import STATEMENTS
 from lakebed.table import Table
 
 _ALL: Final = 2**31 - 1
@@ -424,8 +426,10 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
 
 
 def find_procedure(name: str) -> Procedure:
-    """Returns a procedure by name; raises NotFoundError with a suggestion."""
-    known = PROCEDURES.get(name.lower())
+    """Returns a procedure by name; raises NotFoundError with a suggestion and the names of all procedures."""
+    known = PROCEDURES.get(name.lower()) or STATEMENTS.get(name)
     if known is None:
-        raise NotFoundError(unknown_name("procedure", name, PROCEDURES, where="sys"))
+        similar = difflib.get_close_matches(name.lower(), PROCEDURES, n=1)
+        hint = f"did you mean {similar[0]!r}? " if similar else ""
+        raise NotFoundError(f"unknown procedure {name!r} in sys; {hint}known: {', '.join(PROCEDURES)}")
     return known
