@@ -45,8 +45,7 @@ def test_the_server_is_killed_and_restarted_during_writes(tmp_path: Path) -> Non
         lake = new_lake(server)
         table = lake.create_table(workers.TABLE, "id BIGINT")
         results: list[tuple[list[int], list[str]]] = []
-        patient = {**server.options, "storage.max-retries": "40"}
-        tasks = [(workers.append, (lake.warehouse, patient, 1000 * n, APPENDS)) for n in range(WRITERS)]
+        tasks = [(workers.append, (lake.warehouse, server.options, 1000 * n, APPENDS)) for n in range(WRITERS)]
         race = threading.Thread(target=lambda: results.extend(together(tasks, timeout=240)))
         race.start()
         dice, restarts = random.Random(3), 0

@@ -26,7 +26,8 @@ from lakebed.storage.open_bucket import open_folder
 from lakebed.storage.storage_options import ObjectSettings
 
 _VALID: Final = dt.timedelta(minutes=5)
-_TRIES: Final = 4
+_FIRST_PAUSE: Final = 0.2
+_LONGEST_PAUSE: Final = 5.0
 
 
 def without_markers(
@@ -67,18 +68,21 @@ def delete_marker(location: Location, settings: ObjectSettings) -> None:
         return
     url = obstore.sign(open_folder(location, settings), "DELETE", "", _VALID)
     request = urllib.request.Request(url, method="DELETE")  # noqa: S310 - the scheme of the endpoint
-    for left in reversed(range(_TRIES)):
+    deadline, pause = time.monotonic() + settings.deadline_seconds, _FIRST_PAUSE
+    while True:
+        is_last = time.monotonic() + pause > deadline
         try:
             urllib.request.urlopen(request, timeout=settings.timeout_seconds).close()  # noqa: S310
         except urllib.error.HTTPError as error:
             error.close()
             if error.code == http.client.NOT_FOUND:
                 return
-            if error.code < 500 or not left:
+            if is_last or (error.code < 500 and error.code != http.client.TOO_MANY_REQUESTS):
                 raise StorageError(f"cannot delete the folder marker {location}/: status {error.code}") from None
-        except OSError as error:
-            if not left:
+        except (OSError, http.client.HTTPException) as error:
+            if is_last:
                 raise StorageError(f"cannot delete the folder marker {location}/: {error}") from error
         else:
             return
-        time.sleep(0.2)
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)

@@ -176,6 +176,12 @@ def is_conflict(error: BaseException | None) -> bool:
     return error is not None and _status(error) == 409
 
 
+def is_busy(error: BaseException | None) -> bool:
+    """Returns whether the store answered that it cannot do a request now, and may do it later."""
+    status = None if error is None else _status(error)
+    return status == 429 or (status is not None and status >= 500 and status != 501)
+
+
 def is_refused_condition(error: BaseException | None) -> bool:
     """Returns whether the store does not know conditional puts."""
     return error is not None and (_status(error) == 501 or _code(error) in {"NotImplemented", "UnsupportedHeader"})

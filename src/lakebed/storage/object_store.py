@@ -10,6 +10,11 @@ outcome is unknown (:class:`~lakebed.errors.OutcomeUnknownError`).
 
 A store that ignores the condition would lose commits. Before the first exclusive create, a put of a name that exists
 shows whether it does (:meth:`ObjectStorage.check_conditional_put`).
+
+A store that has never answered this storage may not exist, so the first request fails after a few seconds. A store
+that has answered is waited for until ``storage.retry-deadline``, so that it may restart under its readers and writers.
+The client library has one rule for all requests of a client, so there are two clients: the first answer of a bucket
+opens the second one.
 """
 
 from __future__ import annotations
@@ -34,9 +39,9 @@ from lakebed.errors import NotFoundError, OutcomeUnknownError, StorageError, Uns
 from lakebed.storage.base import FileInfo, Sync
 from lakebed.storage.folder_markers import delete_marker, without_markers
 from lakebed.storage.location import Location, Service, parse_location
-from lakebed.storage.object_errors import CutOffError, explained_remote, is_conflict, is_refused_condition
+from lakebed.storage.object_errors import CutOffError, explained_remote, is_busy, is_conflict, is_refused_condition
 from lakebed.storage.object_files import ObjectFile, ObjectFiles, TailCache, Upload, open_object
-from lakebed.storage.open_bucket import is_provider_itself, open_bucket
+from lakebed.storage.open_bucket import is_provider_itself, open_bucket, waiting_for
 from lakebed.storage.resolved_settings import resolved
 from lakebed.storage.round_trips import note_request, run_together
 from lakebed.storage.storage_options import ObjectSettings
@@ -88,6 +93,7 @@ class ObjectStorage:
         self._settings = settings
         self._root = root
         self._buckets: dict[tuple[str, str], Any] = {}
+        self._answered: dict[tuple[str, str], Any] = {}
         self._tails = TailCache()
         self._is_conditional = False
         self._lock = threading.Lock()
@@ -113,13 +119,49 @@ class ObjectStorage:
         return resolved(self._settings, parse_location(self._root))
 
     def bucket(self, location: Location) -> Any:
-        """Returns the client of a bucket; it is opened once."""
+        """Returns the client of a bucket. It is opened once, and once more when the bucket has answered."""
+        return self._answered.get((location.scheme, location.host)) or self._first_client(location)
+
+    def _first_client(self, location: Location) -> Any:
+        """Returns the client that does not wait for the store until the deadline."""
         place = (location.scheme, location.host)
         with self._lock:
             found = self._buckets.get(place)
             if found is None:
                 found = self._buckets[place] = open_bucket(location, self._settings)
             return found
+
+    @contextlib.contextmanager
+    def _request(self, action: str, path: str) -> Iterator[None]:
+        """Converts errors of a request, and notes that the store answered it.
+
+        Raises:
+            CutOffError: The connection ended within the answer, or the first answer ever was that the store is busy.
+        """
+        try:
+            with explained_remote(action, path):
+                yield
+        except NotFoundError:
+            self._note_answer(path)
+            raise
+        except StorageError as error:
+            if is_busy(error.__cause__) and self._note_answer(path):
+                raise CutOffError(str(error)) from error.__cause__
+            raise
+        self._note_answer(path)
+
+    def _note_answer(self, path: str) -> bool:
+        """Opens the client that waits for the store; returns whether this was the first answer of the bucket."""
+        location = parse_location(path)
+        place = (location.scheme, location.host)
+        if place in self._answered:
+            return False
+        first = self._first_client(location)
+        with self._lock:
+            is_new = place not in self._answered
+            if is_new:
+                self._answered[place] = waiting_for(first, self._settings)
+            return is_new
 
     def _open(self, path: str) -> tuple[Any, str]:
         location = parse_location(path)
@@ -133,14 +175,14 @@ class ObjectStorage:
     def read(self, path: str) -> bytes:
         bucket, key = self._open(path)
         note_request("get", path)
-        with explained_remote("read", path):
+        with self._request("read", path):
             return bytes(obstore.get(bucket, key).bytes())
 
     @_repeatable
     def read_stamped(self, path: str) -> tuple[bytes, str | None]:
         bucket, key = self._open(path)
         note_request("get", path)
-        with explained_remote("read", path):
+        with self._request("read", path):
             found = obstore.get(bucket, key)
             return bytes(found.bytes()), _stamp(found.meta)
 
@@ -150,7 +192,7 @@ class ObjectStorage:
             return b""
         bucket, key = self._open(path)
         note_request("get", path)
-        with explained_remote("read", path):
+        with self._request("read", path):
             try:
                 return bytes(obstore.get_range(bucket, key, start=offset, length=length))
             except obstore.exceptions.BaseError:
@@ -179,7 +221,7 @@ class ObjectStorage:
         bucket, key = self._open(path)
         note_request("head", path)
         try:
-            with explained_remote("stat", path):
+            with self._request("stat", path):
                 return obstore.head(bucket, key)
         except NotFoundError:
             return None
@@ -188,7 +230,7 @@ class ObjectStorage:
     def list(self, path: str, *, hidden: bool = False) -> list[FileInfo]:
         bucket, key = self._open(path)
         note_request("list", path)
-        with explained_remote("list", path):
+        with self._request("list", path):
             found = obstore.list_with_delimiter(bucket, key or None)
         infos = [FileInfo(name.rpartition("/")[2], True, 0, 0) for name in found["common_prefixes"]]
         for each in found["objects"]:
@@ -213,10 +255,11 @@ class ObjectStorage:
         while True:
             note_request("list", path)
             try:
-                with explained_remote("list", path):
+                with self._request("list", path):
                     for chunk in obstore.list(bucket, key or None, offset=last, chunk_size=_DELETED_AT_ONCE):
                         yield from chunk
                         last = chunk[-1]["path"]
+                        deadline = time.monotonic() + self._settings.deadline_seconds
             except CutOffError:
                 if time.monotonic() + _FIRST_PAUSE > deadline:
                     raise
@@ -232,10 +275,11 @@ class ObjectStorage:
     def replace(self, path: str, data: bytes, *, gap: bool = False, sync: Sync | None = None) -> None:  # noqa: ARG002
         self._put("write", path, data)
 
+    @_repeatable
     def _put(self, action: str, path: str, data: bytes) -> None:
         bucket, key = self._open(path)
         note_request("put", path)
-        with explained_remote(action, path):
+        with self._request(action, path):
             obstore.put(bucket, key, data)
 
     def create_exclusive(
@@ -264,7 +308,7 @@ class ObjectStorage:
         while True:
             note_request("put", path)
             try:
-                with explained_remote("create", path):
+                with self._request("create", path):
                     obstore.put(bucket, key, data, mode="create", attributes={_TOKEN: token})
             except StorageError as error:
                 cause = error.__cause__
@@ -283,17 +327,21 @@ class ObjectStorage:
 
     def _is_ours(self, path: str, token: str) -> bool:
         """Returns whether a file that exists was created by the put with this token."""
-        bucket, key = self._open(path)
-        note_request("get", path)
         try:
-            with explained_remote("read", path):
-                return bool(obstore.get(bucket, key).attributes.get(_TOKEN) == token)
+            return self._token_of(path) == token
         except NotFoundError:
             return False  # it was deleted again meanwhile, so another process created it
         except StorageError as error:
             raise OutcomeUnknownError(
                 f"{error}. {path} exists, but it is unknown who created it; look before trying again"
             ) from error
+
+    @_repeatable
+    def _token_of(self, path: str) -> object:
+        bucket, key = self._open(path)
+        note_request("get", path)
+        with self._request("read", path):
+            return obstore.get(bucket, key).attributes.get(_TOKEN)
 
     def check_conditional_put(self) -> None:
         """Raises UnsupportedError if the store ignores the condition of a put; asks it once in each process."""
@@ -303,25 +351,41 @@ class ObjectStorage:
             self._is_conditional = True
             return
         path = f"{self._root}/{_PROBE}"
-        bucket, key = self._open(path)
         for _ in range(2):  # the first put may create the file; the second one must be refused
-            note_request("put", path)
-            try:
-                with explained_remote("create", path):
-                    obstore.put(bucket, key, b"", mode="create")
-            except StorageError as error:
-                if isinstance(error.__cause__, (ObjectExistsError, PreconditionError)):
-                    self._is_conditional = True
-                    return
-                if is_refused_condition(error.__cause__) or isinstance(error.__cause__, NotSupportedError):
-                    break
-                raise
+            is_refused = self._probe(path)
+            if is_refused is None:
+                break
+            if is_refused:
+                self._is_conditional = True
+                return
         raise UnsupportedError(
             f"cannot write to {self._root}: this object store has no conditional put, so two writers could overwrite "
             "each other's commits. Use a store that has it (Amazon S3, MinIO, R2, Google Cloud Storage, Azure), or a "
             "catalog that arbitrates between writers; or, if never more than one process writes to the warehouse, "
             "open it with the option 'commit.single-writer' = 'true'"
         )
+
+    @_repeatable
+    def _probe(self, path: str) -> bool | None:
+        """Returns whether the store refused to create a file because it exists; ``None`` if it knows no conditions.
+
+        The client that waits until the deadline would do that for a store that answers that it knows no conditions.
+        """
+        location = parse_location(path)
+        bucket = self._first_client(location)
+        note_request("put", path)
+        try:
+            with self._request("create", path):
+                obstore.put(bucket, location.key, b"", mode="create")
+        except StorageError as error:
+            if isinstance(error.__cause__, (ObjectExistsError, PreconditionError)):
+                return True
+            if is_refused_condition(error.__cause__) or isinstance(error.__cause__, NotSupportedError):
+                return None
+            if error.may_have_happened and (location.scheme, location.host) in self._answered:
+                raise CutOffError(str(error)) from error.__cause__
+            raise
+        return False
 
     def sync(self, paths: Iterable[str], *, below: str) -> None:
         """Does nothing: what the store acknowledged survives."""
@@ -335,7 +399,7 @@ class ObjectStorage:
     def delete(self, path: str) -> None:
         bucket, key = self._open(path)
         note_request("delete", path)
-        with contextlib.suppress(NotFoundError), explained_remote("delete", path):
+        with contextlib.suppress(NotFoundError), self._request("delete", path):
             obstore.delete(bucket, key)
 
     def delete_many(self, paths: Sequence[str]) -> None:
@@ -355,7 +419,7 @@ class ObjectStorage:
         bucket = self._open(paths[0])[0]
         note_request("delete", f"{paths[0]} and {len(paths) - 1} more")
         try:
-            with explained_remote("delete", paths[0]):
+            with self._request("delete", paths[0]):
                 obstore.delete(bucket, [parse_location(path).key for path in paths])
         except NotFoundError:  # some services stop at a missing file
             for path in paths:
@@ -384,18 +448,22 @@ class ObjectStorage:
     def rename_folder(self, source: str, target: str) -> None:
         raise StorageError(f"cannot rename {source} to {target}: object stores do not rename folders")
 
+    @_repeatable
     def copy(self, source: str, target: str) -> None:
         """Copies a file within its bucket, without moving its bytes through this process."""
         bucket, key = self._open(source)
         note_request("copy", target)
-        with explained_remote("copy", source):
+        with self._request("copy", source):
             obstore.copy(bucket, key, parse_location(target).key)
 
     # ----------------------------------------------------------------------------------------------- data files
 
+    @_repeatable
     def open_ranges(self, path: str) -> ObjectFile:
-        bucket, _ = self._open(path)
-        return open_object(bucket, path, self._tails, self._settings.file_cache, has_suffixes=self._service != "azure")
+        with self._request("read", path):
+            bucket, _ = self._open(path)
+            has_suffixes = self._service != "azure"
+            return open_object(bucket, path, self._tails, self._settings.file_cache, has_suffixes=has_suffixes)
 
     def arrow_filesystem(self) -> pafs.FileSystem:
         return pafs.PyFileSystem(ObjectFiles(self, self._upload))

@@ -20,6 +20,7 @@ from lakebed.errors import LakebedError, OptionError, StorageError
 from lakebed.storage.aws_credentials import S3Access, check_machine_role, s3_access
 from lakebed.storage.location import Location
 from lakebed.storage.object_errors import shown
+from lakebed.storage.option_definitions import RETRIES
 from lakebed.storage.storage_options import ObjectSettings, tenant_of
 
 _S3_ROLES: Final = (
@@ -68,6 +69,21 @@ def open_bucket(location: Location, settings: ObjectSettings) -> Any:
         raise
     except Exception as error:  # noqa: BLE001 - the client raises what Rust raised
         raise OptionError(f"cannot open {location}: {shown(error)}") from None
+
+
+def waiting_for(bucket: Any, settings: ObjectSettings) -> Any:
+    """Returns a client of the same bucket that waits for its store, which has answered, until the deadline.
+
+    It is the same client if the settings say how often requests are retried.
+    """
+    if RETRIES in settings.values:
+        return bucket
+    return type(bucket)(
+        config=bucket.config,
+        client_options=bucket.client_options,
+        retry_config=settings.retries(has_answered=True),
+        credential_provider=bucket.credential_provider,
+    )
 
 
 def open_folder(location: Location, settings: ObjectSettings) -> S3Store:

@@ -74,7 +74,12 @@ COMMON: Final = (
     StorageOption(CONNECT_TIMEOUT, "the longest time to open a connection", Form.TIME, default="`5 s`"),
     StorageOption(TIMEOUT, "the longest time of one request", Form.TIME, default="`30 s`"),
     StorageOption(DEADLINE, "how long a failing request is retried before it is an error", Form.TIME, default="`60 s`"),
-    StorageOption(RETRIES, "how often a failing request is retried", Form.COUNT, default="`10`"),
+    StorageOption(
+        RETRIES,
+        "how often a failing request is retried",
+        Form.COUNT,
+        default="no limit; `10` until the store has answered once",
+    ),
     StorageOption(CACHE_FOLDER, "a folder on the local disk that keeps copies of data files", default="no cache"),
     StorageOption(
         CACHE_SIZE, "the most bytes in that folder; the files used last are kept", Form.SIZE, default="`16 gb`"

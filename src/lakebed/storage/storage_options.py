@@ -70,6 +70,10 @@ _NEEDS: Final = (
     ("s3.sse-kms-key-id", "s3.sse"),
 )
 
+_FIRST_CONTACT: Final = "10"
+"""How often the first request is retried: for a few seconds."""
+_UNTIL_THE_DEADLINE: Final = "1000000"
+
 
 def storage_option(name: str) -> str | None:
     """Returns the name of the storage setting that a text means, in any case; ``None`` if it means none.
@@ -158,10 +162,15 @@ class ObjectSettings:
                 found[option.key] = parse_flag(option.name, text) if option.form is Form.FLAG else text
         return found
 
-    def retries(self) -> Any:
-        """Returns how failing requests are retried, as the client library takes it."""
+    def retries(self, *, has_answered: bool = False) -> Any:
+        """Returns how failing requests are retried, as the client library takes it.
+
+        Args:
+            has_answered: The store has answered this process before, so its address is right: it is worth waiting for.
+        """
+        default = _UNTIL_THE_DEADLINE if has_answered else _FIRST_CONTACT
         return {
-            "max_retries": _count(RETRIES, self.values.get(RETRIES, "10")),
+            "max_retries": _count(RETRIES, self.values.get(RETRIES, default)),
             "retry_timeout": dt.timedelta(seconds=self.deadline_seconds),
             "backoff": {"init_backoff": dt.timedelta(seconds=0.1), "max_backoff": dt.timedelta(seconds=5), "base": 2},
         }
