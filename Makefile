@@ -14,6 +14,8 @@ KILLS := tests/datasource/test_stream_kills.py
 COSTS := tests/sql/test_cost.py
 SMOKE := tests/smoke
 STORAGE := tests/storage_servers
+# Suites of tables that run on MinIO as well as on the local disk.
+ON_STORAGE = $(shell grep -v '^\#' tests/on_storage.txt)
 APART := $(ON_SPARK) $(SMOKE) $(STORAGE) tests/interop tests/dashboard
 # What make check runs, in this order; the workflow of the repository runs the same targets.
 CHECKS := test storage long spark sql streams dashboard interop cluster
@@ -87,6 +89,7 @@ check:
 
 storage: $(VENV)/.dev servers
 	$(PYTEST2) $(STORAGE)
+	LAKEBED_TEST_STORAGE=s3 $(PYTEST2) -m "not long" $(ON_STORAGE)
 
 long: $(VENV)/.dev
 	LAKEBED_EFFORT=full $(PYTEST2) -m "long or scales or hypothesis" tests $(addprefix --ignore=,$(APART))

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the storage servers of the tests (tests/servers/versions.txt) into the user's cache, which clones share:
-# MinIO and fake-gcs-server are built with Go, Azurite comes with npm, HDFS with Maven. Does nothing for those that are
-# there. `tools/servers.sh minio hadoop` installs only these. A server that cannot be installed is one loud line; its
+# MinIO and fake-gcs-server are built with Go, Azurite comes with npm, HDFS and Spark's S3 client with Maven. Does nothing
+# for those that are there. `tools/servers.sh minio hadoop` installs only these. A server that cannot be installed is one loud line; its
 # tests do not run. In CI (CI=true) it is a failure.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -50,6 +50,33 @@ install_hadoop() {
 </project>
 POM
   mvn -B -q -f "$2/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory="$2" >>"$log" 2>&1
+}
+
+# The S3 file system of Spark. The whole AWS SDK has 650 MB; these parts of it are enough. Spark brings netty.
+install_hadoop_aws() {
+  need java openjdk-17-jre-headless && need mvn maven || return
+  local parts="" part sdk=2.35.4
+  for part in s3 s3-transfer-manager sts; do
+    parts+="<dependency><groupId>software.amazon.awssdk</groupId><artifactId>$part</artifactId>"
+    parts+="<version>$sdk</version></dependency>"
+  done
+  cat >"$2/pom.xml" <<POM
+<project>
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>lakebed</groupId><artifactId>hadoop-aws</artifactId><version>1</version>
+  <dependencies>
+    <dependency>
+      <groupId>org.apache.hadoop</groupId><artifactId>hadoop-aws</artifactId><version>$1</version>
+      <exclusions>
+        <exclusion><groupId>software.amazon.awssdk</groupId><artifactId>bundle</artifactId></exclusion>
+      </exclusions>
+    </dependency>
+    $parts
+  </dependencies>
+</project>
+POM
+  mvn -B -q -f "$2/pom.xml" dependency:copy-dependencies -DincludeScope=runtime -DexcludeGroupIds=io.netty,org.slf4j \
+    -DoutputDirectory="$2" >>"$log" 2>&1
 }
 
 # outdated NAME FOLDER: whether a server has to be installed; the sources of gcs may have changed.

@@ -43,6 +43,7 @@ class OnSpark(Ours):
     name = "lakebed on Spark"
 
     def __init__(self, spark: Any) -> None:
+        super().__init__()
         self._spark = spark
 
     def write(

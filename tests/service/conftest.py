@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.places import IS_LOCAL, new_folder
 from tests.service.running import running
 from tests.service.samples import make_warehouse
 
@@ -20,7 +21,8 @@ Serve = Callable[..., httpx.Client]
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample warehouse; tests that share it change nothing in it."""
-    return make_warehouse(tmp_path_factory.mktemp("service") / "warehouse")
+    folder = tmp_path_factory.mktemp("service") if IS_LOCAL else new_folder(tmp_path_factory)
+    return make_warehouse(folder / "warehouse")
 
 
 @pytest.fixture(scope="module")

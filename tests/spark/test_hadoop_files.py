@@ -36,7 +36,8 @@ def test_other_credentials_have_another_scheme() -> None:
 
 
 def test_what_hadoop_does_not_have_is_read_by_lakebed() -> None:
-    assert s3a_files(settings(**{"s3.role-arn": "arn:aws:iam::1:role/x"}), "bucket") is None
+    role = {"s3.role-arn": "arn:aws:iam::1:role/x", "s3.web-identity-token-file": "/run/token"}
+    assert s3a_files(settings(**role), "bucket") is None
 
 
 def test_without_settings_the_session_decides() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.places import IS_LOCAL, new_folder
 from tests.spark.conftest import ignore_warnings_of_spark, spark
 
 from lakebed import Lake, connect
@@ -24,7 +25,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    lake = connect(tmp_path_factory.mktemp("warehouse"), spark=spark)
+    folder = tmp_path_factory.mktemp("warehouse") if IS_LOCAL else new_folder(tmp_path_factory)
+    lake = connect(folder, spark=spark)
     lake.attach(spark)
     return lake
 

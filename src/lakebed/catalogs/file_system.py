@@ -24,7 +24,14 @@ from lakebed.format.human_text import count_text
 from lakebed.format.paths import TablePaths
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.metadata.manifest_cache import ManifestCache
-from lakebed.metadata.move_folder import delete_folder, delete_remains, is_being_deleted, move_folder, moving_from
+from lakebed.metadata.move_folder import (
+    delete_folder,
+    delete_remains,
+    is_being_deleted,
+    move_folder,
+    moving_from,
+    moving_to,
+)
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.store import TableStore
 from lakebed.options import normalise
@@ -191,6 +198,12 @@ class FileSystemCatalog:
             if source is not None:
                 raise AlreadyExistsError(
                     f"cannot create table {store.name}: {source} is being renamed to it. If that was interrupted, "
+                    "rename it again"
+                )
+            target = moving_to(self._storage, root)
+            if target is not None:
+                raise AlreadyExistsError(
+                    f"cannot create table {store.name}: it is being renamed to {target}. If that was interrupted, "
                     "rename it again"
                 )
         ids = store.snapshots.ids()

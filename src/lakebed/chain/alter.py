@@ -51,6 +51,10 @@ class ChainSchemaRules(SchemaRules):
 
     makes_branches: bool = False
 
+    @property
+    def changes_branches(self) -> bool:
+        return True
+
     @staticmethod
     def concerns(options: Mapping[str, str], changes: Sequence[Change] = ()) -> bool:
         """Whether these rules apply: the options, or changes of them, are about being a chain table."""

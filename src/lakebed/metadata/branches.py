@@ -36,6 +36,7 @@ from lakebed.metadata.move_folder import (
     is_being_deleted,
     move_folder,
     moving_from,
+    moving_to,
 )
 from lakebed.metadata.snapshots import Snapshots
 from lakebed.metadata.store import TableStore
@@ -127,9 +128,8 @@ def _create_in_place(store: TableStore, branch: TablePaths, start: _Start, *, ig
     """Creates a branch where the storage cannot rename: of several calls, the claim of one says what is created."""
     claim = f"{branch.branch_root}/{CLAIM}"
     files = {path.removeprefix(branch.branch_root): data.decode() for path, data in _content(store, branch, start)}
-    if moving_from(store.storage, branch.branch_root) is not None or is_being_deleted(
-        store.storage, branch.branch_root
-    ):
+    marks = (moving_from, moving_to, is_being_deleted)
+    if any(look(store.storage, branch.branch_root) for look in marks):
         raise _unfinished(store, branch.branch)
     is_ours = store.storage.create_exclusive(claim, json.dumps(files).encode())
     if moving_from(store.storage, branch.branch_root) is not None:  # looked up after the claim, as move_folder does
@@ -285,7 +285,8 @@ def _already_there(store: TableStore, name: str) -> AlreadyExistsError:
 
 def _unfinished(store: TableStore, name: str) -> AlreadyExistsError:
     return AlreadyExistsError(
-        f"branch {name!r} of table {store.name} is being renamed or dropped; if that was interrupted, call it again"
+        f"branch {name!r} of table {store.name} is being renamed or dropped; if that was interrupted, repeat it, or call "
+        "drop_branch, which finishes a drop"
     )
 
 

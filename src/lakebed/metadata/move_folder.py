@@ -5,10 +5,12 @@ A table or branch exists as long as it has a schema. So the schemas are deleted 
 * :func:`delete_folder` first writes a mark, then deletes the schemas. From then on no reader finds the table, and a
   commit that is on its way withdraws its snapshot. Then it deletes all other files, snapshots last, then the mark. If
   the process dies, the mark remains: no new table is created there, and the next drop continues.
-* :func:`move_folder` copies all files but the schemas within the storage, and stores the schemas in a mark in the
-  target. It deletes the schemas of the source, copies and deletes what changed meanwhile until nothing changes any
-  more, and writes the schemas of the target. If the process dies, calling it again continues. A commit that is on its
-  way at this moment finds a mark in the source and raises an error, although the target may contain it.
+* :func:`move_folder` stores the schemas in a mark in the target, and copies all other files within the storage. It
+  deletes the schemas of the source, copies and deletes what changed meanwhile until nothing changes any more, and
+  writes the schemas of the target. Then it deletes the source and the mark. If the process dies, calling it again
+  continues. As long as neither folder has all schemas, nothing is created or dropped there: only the move goes on. A
+  commit that is on its way at this moment finds a mark in the source and raises an error, although the target may
+  contain it.
 """
 
 from __future__ import annotations
@@ -48,6 +50,17 @@ def is_leaving(storage: Storage, root: str) -> bool:
     return storage.exists(f"{root}/{_LEAVING}")
 
 
+def moving_to(storage: Storage, source: str) -> str | None:
+    """Returns the folder that alone has the schemas of a table that was here, if a move there did not end."""
+    text = _read(storage, f"{source}/{_LEAVING}")
+    if text is None:
+        return None
+    target = text.decode()
+    mark = _read_mark(storage, target)
+    is_unfinished = mark is not None and mark[0] == source and not _is_complete(storage, target, mark[1])
+    return target if is_unfinished else None
+
+
 def delete_folder(storage: Storage, root: str) -> None:
     """Deletes the folder of a table or branch, so that it disappears at once and for good.
 
@@ -80,20 +93,65 @@ def move_folder(storage: Storage, source: str, target: str) -> None:
         NotFoundError: There is no table in the source.
     """
     mark = _read_mark(storage, target)
-    if mark is None:
-        mark = _begin(storage, source, target)
-    elif mark[0] != source:
+    if mark is not None and mark[0] != source:
         raise AlreadyExistsError(f"cannot rename {source} to {target}: {mark[0]} is being renamed to it")
+    if mark is not None and _is_complete(storage, target, mark[1]):
+        _finish(storage, source, target)
+        return
+    if mark is None or _is_abandoned(storage, source, target, mark[1]):
+        mark = _begin(storage, source, target)
     _, schemas = mark
     copied = _mirror(storage, source, target, {})
     storage.replace(f"{source}/{_LEAVING}", target.encode())
-    storage.delete_many([f"{source}/{name}" for name in schemas])
+    schemas = _take_schemas(storage, source, target, schemas)
     while (now := _mirror(storage, source, target, copied)) != copied:
         copied = now
     for name in sorted(schemas, key=_order_of_schema):
         storage.create_exclusive(f"{target}/{name}", schemas[name].encode())
-    storage.delete(f"{target}/{_MOVING}")
     delete_folder(storage, source)
+    storage.delete(f"{target}/{_MOVING}")
+
+
+def _is_complete(storage: Storage, target: str, schemas: Mapping[str, str]) -> bool:
+    """Returns whether all schemas of the target are written: the table is there, and readers and writers use it."""
+    return storage.exists(f"{target}/{max(schemas, key=_order_of_schema)}")
+
+
+def _finish(storage: Storage, source: str, target: str) -> None:
+    """Deletes what an interrupted move left in the source. A table that was created there since then is kept."""
+    is_new = bool(storage.list(f"{source}/schema"))
+    if not is_new and next(iter(storage.list_tree(source)), None) is not None:
+        delete_folder(storage, source)
+    storage.delete(f"{target}/{_MOVING}")
+    if is_new:
+        raise AlreadyExistsError(f"cannot rename {source}: {target} already exists")
+
+
+def _is_abandoned(storage: Storage, source: str, target: str, schemas: Mapping[str, str]) -> bool:
+    """Returns whether the source was dropped after a move that died; deletes what the move copied."""
+    if is_leaving(storage, source):
+        return False  # all files are copied, and no new table is created in the source
+    here = {path.removeprefix(f"{source}/"): path for path in _files(storage, source) if _is_schema(source, path)}
+    if here and all(_read(storage, here[name]) == text.encode() for name, text in schemas.items() if name in here):
+        return False
+    delete_folder(storage, target)
+    return True
+
+
+def _take_schemas(storage: Storage, source: str, target: str, schemas: dict[str, str]) -> dict[str, str]:
+    """Deletes the schemas of the source. Those that were added since the move began are noted in the mark first."""
+    while found := [path for path in _files(storage, source) if _is_schema(source, path)]:
+        added = {path.removeprefix(f"{source}/"): _read(storage, path) for path in found}
+        new = {name: text.decode() for name, text in added.items() if text is not None and name not in schemas}
+        if new:
+            schemas = {**schemas, **new}
+            storage.replace(f"{target}/{_MOVING}", _mark(source, schemas))
+        storage.delete_many(found)
+    return schemas
+
+
+def _mark(source: str, schemas: Mapping[str, str]) -> bytes:
+    return json.dumps({"source": source, "schemas": schemas}).encode()
 
 
 def _order_of_schema(name: str) -> tuple[bool, int]:
@@ -105,14 +163,16 @@ def delete_remains(storage: Storage, root: str) -> bool:
     """Deletes what an interrupted call left in a folder without a schema; returns ``False`` if there is nothing.
 
     Raises:
-        AlreadyExistsError: It is the target of a move that only has to be called again, and the source is gone.
+        AlreadyExistsError: It is the source or the target of a move that has to be called again: the files are needed.
     """
     names = [info.name for info in storage.list(root)]
     marks = [info.name for info in storage.list(f"{root}/{SIDECAR_FOLDER}", hidden=True)]
     if "schema" in names or not ({"snapshot", "tag", "branch"} & {*names} or marks):
         return False
-    source = moving_from(storage, root)
-    if source is not None and not storage.list(f"{source}/schema"):
+    source, target = moving_from(storage, root), moving_to(storage, root)
+    if target is not None:
+        raise AlreadyExistsError(f"{root} is being renamed to {target}; if that was interrupted, rename it again")
+    if source is not None and moving_to(storage, source) == root:
         raise AlreadyExistsError(f"{source} is being renamed to {root}; if that was interrupted, rename it again")
     delete_folder(storage, root)
     return True
@@ -124,8 +184,7 @@ def _begin(storage: Storage, source: str, target: str) -> tuple[str, dict[str, s
         raise NotFoundError(f"cannot rename {source}: it does not exist")
     texts = run_all(storage, [partial(storage.read, path) for path in paths])
     schemas = {path.removeprefix(f"{source}/"): text.decode() for path, text in zip(paths, texts, strict=True)}
-    text = json.dumps({"source": source, "schemas": schemas})
-    if not storage.create_exclusive(f"{target}/{_MOVING}", text.encode()):
+    if not storage.create_exclusive(f"{target}/{_MOVING}", _mark(source, schemas)):
         raise AlreadyExistsError(f"cannot rename {source}: another table is being renamed to {target}")
     # Looked up after the mark was written: who creates a table or branch looks for the mark after that.
     if storage.list(f"{target}/schema") or storage.exists(f"{target}/{CLAIM}"):

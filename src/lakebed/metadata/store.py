@@ -1,7 +1,8 @@
 """One branch of one table on one storage: the handle that all operations work with.
 
 ``overlay`` are options of this handle only; they override those that the table stores. ``durable`` says whether commits
-survive a power cut in a table that does not say it with its option.
+survive a power cut in a table that does not say it with its option. ``pending`` is the next schema of the table, which
+only this handle knows until a write publishes it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from lakebed.errors import SHARE_THE_WAREHOUSE, LakebedError, NotFoundError, StorageError
+from lakebed.errors import SHARE_THE_WAREHOUSE, CommitConflictError, LakebedError, NotFoundError, StorageError
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, TablePaths
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
@@ -34,6 +35,7 @@ class TableStore:
     overlay: Mapping[str, str] = field(default_factory=dict)
     cache: ManifestCache = field(default=SHARED_CACHE, compare=False, repr=False)
     durable: bool = True
+    pending: TableSchema | None = None
     schemas: Schemas = field(init=False)
     snapshots: Snapshots = field(init=False)
     manifests: Manifests = field(init=False)
@@ -45,17 +47,39 @@ class TableStore:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles the store without its caches."""
-        return partial(TableStore, durable=self.durable), (self.storage, self.paths, self.name, dict(self.overlay))
+        made = partial(TableStore, durable=self.durable, pending=self.pending)
+        return made, (self.storage, self.paths, self.name, dict(self.overlay))
 
     def schema(self) -> TableSchema:
         """Returns the latest schema; looked up once in an operation (:mod:`lakebed.metadata.one_look`)."""
-        return self._overlaid(self._existing(looked_up(self.schemas.question, self.schemas.latest)))
+        return self._overlaid(self._next(self._existing(looked_up(self.schemas.question, self.schemas.latest))))
 
     def fresh_schema(self) -> TableSchema:
         """Returns the latest schema as it is now. Raises if the table was dropped, or created again."""
         latest = self.schemas.latest()
         note_answer(self.schemas.question, latest)
-        return self._overlaid(self._existing(latest))
+        return self._overlaid(self._next(self._existing(latest)))
+
+    def _next(self, latest: TableSchema) -> TableSchema:
+        return latest if self.pending is None or latest.id > self.pending.id else self.pending
+
+    def with_next_schema(self, schema: TableSchema) -> TableStore:
+        """Returns the same branch with a schema that follows the latest one and is not stored yet."""
+        return replace(self, pending=schema)
+
+    def publish_schema(self) -> None:
+        """Stores the pending schema, if there is one. Raises CommitConflictError if another schema was stored first."""
+        if self.pending is None:
+            return
+        latest = self._existing(self.schemas.latest())
+        if latest == self.pending or (
+            latest.id + 1 == self.pending.id and self.schemas.create(self.pending, after=latest)
+        ):
+            return
+        raise CommitConflictError(
+            f"the columns of table {self.name} were changed by another writer while this one added columns. Nothing was "
+            "written; run the statement again"
+        )
 
     def latest_snapshot(self) -> Snapshot | None:
         """Returns the latest snapshot for a read; looked up once in an operation."""
@@ -143,4 +167,4 @@ class TableStore:
         if branch != MAIN_BRANCH and not self.has_branch(branch):
             known = ", ".join([MAIN_BRANCH, *self.branch_names()])
             raise NotFoundError(f"table {self.name} has no branch {branch!r}; its branches: {known}")
-        return replace(self, paths=self.paths.on_branch(branch))
+        return replace(self, paths=self.paths.on_branch(branch), pending=None)

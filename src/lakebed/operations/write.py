@@ -94,6 +94,7 @@ def write_files(
     keeps = changelog and bool(schema.primary_keys) and TableOptions(schema.options).changelog_producer == "input"
     files = engine.write(WritePlan(store, schema, row_kind, keeps, next_sequences(store), replaces), data)
     with abort_unless_committed(files.abort):
+        store.publish_schema()
         if not schema.primary_keys:
             files = replace(files, data=numbered(store, schema, files.data))
         if has_dynamic_buckets(schema) and not replaces:

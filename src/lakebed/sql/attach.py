@@ -1,10 +1,11 @@
 """Adds a lake to a Spark session as a catalog. Only this module changes private state of Spark.
 
-It needs three things of a session: a catalog manager that keeps catalogs in a map named ``catalogs``, an optimizer
-that takes further rules, and a parser that can be wrapped. All are tested before anything is changed, and an error in
-one sentence is raised if a test fails. The module also registers Paimon's table functions. The wrapped parser knows
-statements of Paimon (``Statements.java``), and before Spark 4.3 options in names (:mod:`lakebed.sql.options_in_names`).
-A session made with ``newSession`` has to be attached separately.
+It needs four things of a session: a catalog manager that keeps catalogs in a map named ``catalogs``, an optimizer
+that takes further rules, an analyzer that keeps its own in ``extendedResolutionRules``, and a parser that can be
+wrapped. All are tested before anything is changed, and an error in one sentence is raised if a test fails. The module
+also registers Paimon's table functions. The wrapped parser knows statements of Paimon (``Statements.java``), and before
+Spark 4.3 options in names (:mod:`lakebed.sql.options_in_names`). A session made with ``newSession`` has to be attached
+separately.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _RULE: Final = "lakebed.OptimizerRule"
+_RESOLUTION: Final = "lakebed.ResolutionRule"
 _FUNCTIONS: Final = {
     "paimon_incremental_query": TableOptions.incremental_between.name,
     "paimon_incremental_between_timestamp": TableOptions.incremental_between_timestamp.name,
@@ -59,7 +61,7 @@ def attach(spark: SparkSession, name: str, lake: Lake) -> Jvm:
             "with connect(..., name=...)"
         )
     _serve_callbacks(jvm)
-    _add_rule(jvm)
+    _add_rules(jvm)
     for function, option in _FUNCTIONS.items():
         jvm.bridge.registerFunction(jvm.session_state, function, option)
     jvm.bridge.installStatements(jvm.session_state, name)
@@ -94,6 +96,7 @@ def _probed(spark: SparkSession) -> tuple[Jvm, Any]:
         catalogs.get("lakebed").isDefined()
         jvm.session_state.experimentalMethods().extraOptimizations().size()
         check_parser(jvm)
+        _resolution_rules(jvm.session_state.analyzer())
         jvm.bridge.optimizerRule()
     except Exception as error:
         raise LakebedError(
@@ -125,9 +128,24 @@ def _is_news(record: logging.LogRecord) -> bool:
     return not getattr(error, MEANT, False)
 
 
-def _add_rule(jvm: Jvm) -> None:
+def _add_rules(jvm: Jvm) -> None:
     methods = jvm.session_state.experimentalMethods()
     rules = methods.extraOptimizations()
-    names = [rules.apply(i).ruleName() for i in range(rules.size())]
-    if _RULE not in names:
+    if not _has(rules, _RULE):
         getattr(methods, "extraOptimizations_$eq")(rules.appended(jvm.bridge.optimizerRule()))
+    analyzer = jvm.session_state.analyzer()
+    field = _resolution_rules(analyzer)
+    rules = field.get(analyzer)
+    if not _has(rules, _RESOLUTION):
+        field.set(analyzer, rules.appended(jvm.bridge.resolutionRule()))
+
+
+def _has(rules: Any, name: str) -> bool:
+    return any(rules.apply(i).ruleName() == name for i in range(rules.size()))
+
+
+def _resolution_rules(analyzer: Any) -> Any:
+    """Returns the field of an analyzer with the rules that a session adds to those of Spark."""
+    field = analyzer.getClass().getDeclaredField("extendedResolutionRules")
+    field.setAccessible(True)
+    return field

@@ -18,8 +18,8 @@ from lakebed.sql.catalog_scans import RowsScanBuilder, TableScanBuilder
 from lakebed.sql.catalog_streams import STREAM_ONLY, micro_batch_stream, streaming_write
 from lakebed.sql.catalog_writes import TableWrite, TableWriteBuilder
 from lakebed.sql.ddl import PATH
-from lakebed.sql.evolve_on_write import merges_schema
-from lakebed.sql.jvm.jvm_values import Jvm
+from lakebed.sql.evolve_on_write import evolved, merges_schema
+from lakebed.sql.jvm.jvm_values import Jvm, struct_type
 from lakebed.sql.jvm.proxy import Proxy
 from lakebed.sql.options_in_names import passes_options
 from lakebed.sql.pushed_filters import nodes
@@ -169,10 +169,16 @@ class TableProxy(_Table, implements=_TABLE):
         else:
             self._table.delete(node)
 
-    def apply(self, plan: Any) -> TableWrite:
-        """Returns the write that runs an UPDATE, a MERGE, a DELETE or an ANALYZE."""
+    def apply(self, plan: Any) -> TableWrite | EvolvedTableProxy:
+        """Returns the write that runs an UPDATE, a MERGE, a DELETE or an ANALYZE.
+
+        Given columns instead of a plan, returns the table with these columns.
+        """
         if self._travel:
             raise UnsupportedError(f"{self._name} is read at an earlier version, which cannot be changed")
+        if plan.getClass().getSimpleName() == "StructType":
+            columns = struct_type(plan)
+            return EvolvedTableProxy(self._jvm, self._name, lambda more: evolved(self._open_with(more), columns))
         run = analyze_table if is_analysis(plan) else change_rows
         return TableWrite(self._jvm, self._name, lambda _: run(self._jvm, self._table, plan))
 
@@ -235,6 +241,16 @@ class TableProxy(_Table, implements=_TABLE):
             f"table {self._name}: partitions cannot be created, renamed or given properties; a partition exists if "
             "it has rows, so insert rows instead"
         )
+
+
+class EvolvedTableProxy(TableProxy, implements=_TABLE):
+    """A table with columns that it gets when rows are written."""
+
+    def __init__(self, jvm: Jvm, name: str, open_with: OpenTable) -> None:
+        super().__init__(jvm, name, open_with({}), open_with, {})
+
+    def capabilities(self) -> Any:
+        return self._capabilities(_READ_AND_WRITE)
 
 
 class StagedTableProxy(TableProxy, implements=(*_TABLE, _CATALOG + "StagedTable")):

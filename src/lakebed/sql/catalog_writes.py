@@ -10,7 +10,7 @@ from lakebed.errors import UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.spark.write.write_mode import WriteMode
-from lakebed.sql.evolve_on_write import merged, merges_schema
+from lakebed.sql.evolve_on_write import evolved, merged, merges_schema
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import Proxy
 from lakebed.sql.pushed_filters import nodes
@@ -29,6 +29,7 @@ MakeStream = Callable[[WriteMode], Any]
 def write_rows(jvm: Jvm, table: Table, mode: WriteMode, frame: DataFrame) -> None:
     """Writes the rows of a frame."""
     if merges_schema(table):
+        table = evolved(table, frame.schema)
         frame = merged(jvm, table, frame)
     if not mode.overwrite:
         table.write(frame)

@@ -1,7 +1,8 @@
-"""Option ``write.merge-schema``: adds the columns of new rows to the table before the rows are written.
+"""Option ``write.merge-schema``: adds the columns of new rows to the table when the rows are written.
 
-Spark does not check or cast rows for such a table. This is done here, after the schema has changed, with the methods
-that Spark uses for other tables: they cast values, fill missing columns with defaults and raise Spark's errors.
+Spark does not check or cast rows for such a table. This is done here, with the methods that Spark uses for other tables:
+they cast values, fill missing columns with defaults and raise Spark's errors. The new columns are stored right before
+the commit, so a write that fails does not add columns.
 """
 
 from __future__ import annotations
@@ -9,16 +10,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from lakebed.errors import UnsupportedError
 from lakebed.format.schema.merge_schema import merging_changes
 from lakebed.format.types.spark_types import fields_from_spark
 from lakebed.options import TableOptions
 from lakebed.spark.columns import all_nullable
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.table import Table
+from lakebed.table.internals import with_changes
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 
 MERGE_SCHEMA: Final = TableOptions.write_merge_schema.name
@@ -29,22 +31,19 @@ def merges_schema(table: Table) -> bool:
     return TableOptions(table.options).write_merge_schema
 
 
-def merged(jvm: Jvm, table: Table, frame: DataFrame) -> DataFrame:
-    """Adds the columns of a frame to a table; returns the frame with the columns of the table."""
+def evolved(table: Table, columns: StructType) -> Table:
+    """Returns the table with the columns of new rows. It stores them when rows are written."""
     options = TableOptions(table.options)
-    if options.write_merge_schema_explicit_cast:
-        raise UnsupportedError(
-            f"table {table.name}: option 'write.merge-schema.explicit-cast' would narrow types and change values; "
-            "unset it, and cast the rows in the query"
-        )
     known = {field.name.lower() for field in table.schema.fields}
-    columns = type(frame.schema)(
-        [column for column in frame.schema if column.dataType.typeName() != "void" or column.name.lower() not in known]
-    )
-    data = [replace(field, type=all_nullable(field.type)) for field in fields_from_spark(columns)]
-    changes = merging_changes(table.schema.fields, data, widen=options.write_merge_schema_type_widening)
-    if changes:
-        table.alter(*changes)
+    given = [column for column in columns if column.dataType.typeName() != "void" or column.name.lower() not in known]
+    data = [replace(field, type=all_nullable(field.type)) for field in fields_from_spark(type(columns)(given))]
+    widen = options.write_merge_schema_type_widening or options.write_merge_schema_explicit_cast
+    changes = merging_changes(table.schema.fields, data, widen=widen)
+    return with_changes(table, changes) if changes else table
+
+
+def merged(jvm: Jvm, table: Table, frame: DataFrame) -> DataFrame:
+    """Returns a frame with the columns of a table."""
     state = jvm.session_state
     plan = jvm.bridge.fitted(table.name, jvm.struct(table.schema.fields), frame._jdf, state.conf())  # noqa: SLF001 - no public way
     session = jvm.spark._jsparkSession  # noqa: SLF001 - no public way

@@ -20,6 +20,7 @@ from lakebed.options import TableOptions
 from lakebed.scan import Scan
 from lakebed.spark.columns import spark_type
 from lakebed.spark.predicates import named
+from lakebed.sql.evolve_on_write import merges_schema
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import JavaThrow
 from lakebed.table import Table
@@ -39,18 +40,22 @@ def change_rows(jvm: Jvm, table: Table, plan: Any) -> None:
     """Runs a plan of Spark: an ``UpdateTable``, a ``DeleteFromTable`` or a ``MergeIntoTable``."""
     check_row_changes(table)
     run = {"UpdateTable": _update, "DeleteFromTable": _delete, "MergeIntoTable": _merge}
-    run[plan.getClass().getSimpleName()](_Target(jvm, table, plan.children().apply(0).relation()), plan)
+    run[plan.getClass().getSimpleName()](_Target(jvm, table, plan.children().apply(0)), plan)
 
 
 class _Target:
-    """The table to change: its rows as a frame whose columns the expressions of the plan refer to."""
+    """The table to change: its rows as a frame whose columns the expressions of the plan refer to.
 
-    def __init__(self, jvm: Jvm, table: Table, relation: Any) -> None:
-        self.jvm, self.table, self.relation = jvm, table, relation
+    ``plan`` reads the table. Spark may have added projections to it: they compute expressions that a condition uses
+    more than once, after the columns of the table, or pad the values of CHAR columns.
+    """
+
+    def __init__(self, jvm: Jvm, table: Table, plan: Any) -> None:
+        self.jvm, self.table, self.plan = jvm, table, plan
+        self.relation, self.output = jvm.bridge.tableOf(plan), jvm.bridge.columnsOf(plan)
         self.schema = table.schema
-        output = relation.output()
         self.columns: dict[str, Column] = {
-            output.apply(i).name(): self.column(output.apply(i)) for i in range(output.size())
+            self.output.apply(i).name(): self.column(self.output.apply(i)) for i in range(self.output.size())
         }
 
     @property
@@ -70,12 +75,13 @@ class _Target:
 
     def rows(self) -> DataFrame:
         """Returns the rows of the table, as Spark reads any table."""
-        return self.frame(self.relation)
+        return self.frame(self.jvm.bridge.over(self.plan, self.relation))
 
     def rows_of(self, scan: Scan) -> DataFrame:
         """Returns the rows of a scan, which is pinned to its snapshot."""
         given = scan.to_spark(self.jvm.spark)._jdf  # noqa: SLF001 - no public way
-        return self.frame(self.jvm.bridge.columnsAs(given, self.relation.output()))
+        rows = self.jvm.bridge.columnsAs(given, self.relation.output())
+        return self.frame(self.jvm.bridge.over(self.plan, rows))
 
     def as_stored(self, values: Mapping[str, Column]) -> list[Column]:
         """Returns the columns of the table with these values."""
@@ -87,7 +93,7 @@ class _Target:
 
     def assigned(self, verb: str, assignments: Any) -> dict[str, Column]:
         """Returns all values of a row after an ``Update`` or ``Insert``, with Spark's checks, casts and defaults."""
-        aligned = self.jvm.bridge.aligned(verb, self.relation.output(), assignments)
+        aligned = self.jvm.bridge.aligned(verb, self.output, assignments, merges_schema(self.table))
         each = [aligned.apply(i) for i in range(aligned.size())]
         return {assignment.key().name(): self.column(assignment.value()) for assignment in each}
 

@@ -34,11 +34,12 @@ from lakebed.storage.object_files import ObjectFiles
 from lakebed.storage.round_trips import note_request, run_together
 
 if TYPE_CHECKING:
-    from hdfs_native import Client, FileStatus
+    from hdfs_native import Client, FileReader, FileStatus
 
 _DELETED_AT_ONCE: Final = 8
 _DEADLINE_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 0.2
+_BLOCK_PAUSE_SECONDS: Final = 0.01
 _COPIED_AT_ONCE: Final = 8 * 1024 * 1024
 
 
@@ -90,7 +91,7 @@ class HdfsStorage:
         client, name = self._open(path)
         note_request("get", path)
         with explained_hdfs("read", path):
-            return client.read(name).read()
+            return self._reader(client, name, path).read()
 
     def read_stamped(self, path: str) -> tuple[bytes, str | None]:
         stamp = self.stamp(path)  # first, so that it is not newer than the content
@@ -100,9 +101,28 @@ class HdfsStorage:
         client, name = self._open(path)
         note_request("get", path)
         with explained_hdfs("read", path):
-            reader = client.read(name)
+            reader = self._reader(client, name, path)
             wanted = min(length, len(reader) - offset)  # the client fails behind the end
             return reader.read_range(offset, wanted) if wanted > 0 else b""
+
+    def _reader(self, client: Client, name: str, path: str) -> FileReader:
+        """Opens a file whose blocks are known.
+
+        A name node with ``dfs.namenode.file.close.num-committed-allowed`` closes files before data nodes have reported
+        their last block. Until then the client shows a file of one block as empty. So an empty file is looked up.
+        """
+        deadline = time.monotonic() + _DEADLINE_SECONDS
+        while True:
+            reader = client.read(name)
+            if len(reader) > 0:
+                return reader
+            note_request("head", path)
+            if client.get_file_info(name).length == 0:
+                return reader
+            if time.monotonic() > deadline:
+                raise StorageError(f"cannot read {path}: no data node has reported its last block")
+            time.sleep(_BLOCK_PAUSE_SECONDS)
+            note_request("get", path)
 
     def exists(self, path: str) -> bool:
         return self._status(path) is not None
@@ -308,7 +328,7 @@ class HdfsStorage:
         client, name = self._open(path)
         note_request("get", path)
         with explained_hdfs("read", path):
-            return HdfsFile(client.read(name), path)
+            return HdfsFile(self._reader(client, name, path), path)
 
     def _open_writer(self, path: str) -> HdfsWriter:
         client, name = self._open(path)

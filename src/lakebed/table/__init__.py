@@ -30,6 +30,7 @@ from lakebed.table.version_methods import VersionMethods
 from lakebed.table.write_methods import WriteMethods
 from lakebed.table_checks import check_buckets, check_new_keyed
 from lakebed.table_kinds import alter_rules
+from lakebed.table_rules.schema_rules import Derive, SchemaRules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,13 +122,21 @@ class Table(ReadMethods, WriteMethods, HistoryMethods, VersionMethods, Maintenan
             >>> orders.schema.field_names
             ('id', 'customer', 'amount', 'day', 'note')
         """
+        rules, derive = self._altering(changes)
+        has_snapshots = self._store.snapshots.latest() is not None
+        rules.change_branches(self._store, derive)
+        made = self._store.schemas.change(lambda current: derive(current, rules.changes, has_snapshots))
+        rules.finish(self._store)
+        return made
+
+    def _altering(self, changes: Sequence[SchemaChange]) -> tuple[SchemaRules, Derive]:
+        """Returns the rules for changes of this table, and what makes them in a schema."""
         where = f"table {self.name}"
         rules = alter_rules(self._store, [_checked(change) for change in changes])
         check_new({c.key: c.value for c in rules.changes if isinstance(c, SetOption)}, where=where)
         for change in rules.changes:
             if isinstance(change, SetOption) and change.key in _BRANCH_OPTIONS and change.value:
                 self._store.on_branch(change.value)
-        has_snapshots = self._store.snapshots.latest() is not None
 
         def derive(current: TableSchema, own: Sequence[SchemaChange], old: bool) -> TableSchema:
             changed = apply_changes(current, own, time_millis=now_millis(), has_snapshots=old)
@@ -137,10 +146,7 @@ class Table(ReadMethods, WriteMethods, HistoryMethods, VersionMethods, Maintenan
             rules.check(changed, where)
             return changed
 
-        rules.change_branches(self._store, derive)
-        made = self._store.schemas.change(lambda current: derive(current, rules.changes, has_snapshots))
-        rules.finish(self._store)
-        return made
+        return rules, derive
 
     # ------------------------------------------------------------------------------------------------ branches
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from lakebed.errors import UnsupportedError
+from lakebed.errors import NotFoundError, UnsupportedError
+from lakebed.format.schema.evolution import Change
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.store import TableStore
@@ -45,6 +47,23 @@ def check_row_deletes(table: Table) -> None:
     """Raises for a primary-key table whose merge engine cannot delete single rows."""
     if table.schema.primary_keys:
         check_removes(MergeSpec.of(table.schema), table.name)
+
+
+def with_changes(table: Table, changes: Sequence[Change]) -> Table:
+    """Returns the table with changes of its columns, which the next write of rows to it stores.
+
+    The changes of a chain table concern several branches, so they are stored at once.
+    """
+    store = store_of(table)
+    rules, derive = table._altering(changes)  # noqa: SLF001 - this module is the one way to it
+    if rules.changes_branches:
+        table.alter(*changes)
+        return table
+    latest = store.schemas.latest()
+    if latest is None:
+        raise NotFoundError(f"table {table.name} does not exist")
+    changed = derive(latest, rules.changes, store.snapshots.latest() is not None)
+    return Table(store.with_next_schema(changed), table._spark)  # noqa: SLF001 - this module is the one way to it
 
 
 def replace_rows(table: Table, scan: Scan, data: Any, *, operation: str) -> Snapshot | None:

@@ -28,6 +28,11 @@ class SchemaRules:
     options: Mapping[str, str] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
 
+    @property
+    def changes_branches(self) -> bool:
+        """Whether other branches change together with this one."""
+        return False
+
     def check(self, schema: TableSchema, where: str) -> None:
         """Raise if a schema does not fit the kind of table."""
 

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.SessionState;
 import org.apache.spark.sql.types.StructType;
@@ -21,6 +22,10 @@ public final class Bridge {
 
   public Rule optimizerRule() {
     return new OptimizerRule();
+  }
+
+  public Rule resolutionRule() {
+    return new ResolutionRule();
   }
 
   public void registerFunction(SessionState state, String name, String option) {
@@ -67,8 +72,20 @@ public final class Bridge {
     return Plans.columns(schema);
   }
 
-  public Object aligned(String verb, Seq columns, Seq assignments) throws Throwable {
-    return Plans.aligned(verb, columns, assignments);
+  public Object aligned(String verb, Seq columns, Seq assignments, boolean fills) throws Throwable {
+    return Plans.aligned(verb, columns, assignments, fills);
+  }
+
+  public DataSourceV2Relation tableOf(LogicalPlan plan) {
+    return Plans.tableOf(plan);
+  }
+
+  public Seq columnsOf(LogicalPlan plan) {
+    return Plans.columnsOf(plan);
+  }
+
+  public LogicalPlan over(LogicalPlan plan, LogicalPlan rows) {
+    return Plans.over(plan, rows);
   }
 
   public LogicalPlan fitted(String table, StructType schema, Dataset frame, SQLConf conf) throws Throwable {

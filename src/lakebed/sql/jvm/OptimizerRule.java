@@ -3,11 +3,10 @@ package lakebed;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.analysis.ResolvedTable;
-import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
-import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.AnalyzeColumn;
 import org.apache.spark.sql.catalyst.plans.logical.AnalyzeTable;
@@ -85,39 +84,41 @@ public final class OptimizerRule extends Rule {
   /** Replaces an UPDATE, MERGE or DELETE by a write that Python runs, as one DataFrame and one commit. */
   private static TreeNode changeOfRows(LogicalPlan plan) {
     LogicalPlan target = (LogicalPlan) plan.children().apply(0);
-    if (!(target instanceof DataSourceV2ScanRelation)) {
+    DataSourceV2Relation relation = Plans.tableOf(target);
+    if (relation == null || !(relation.table() instanceof Function)) {
       return plan;
     }
-    DataSourceV2Relation relation = ((DataSourceV2ScanRelation) target).relation();
-    if (!(relation.table() instanceof Function) || plan instanceof DeleteFromTable && byCondition(plan, relation)) {
+    if (plan instanceof DeleteFromTable && target instanceof DataSourceV2ScanRelation && byCondition(plan, relation)) {
       return plan;
     }
-    checkAssignments(plan, relation);
+    checkAssignments(plan, target, relation);
     return asWrite(plan, relation);
   }
 
   /** Throws Spark's own error for a wrong assignment; from Python, users would see it wrapped. */
-  private static void checkAssignments(LogicalPlan plan, DataSourceV2Relation relation) {
+  private static void checkAssignments(LogicalPlan plan, LogicalPlan target, DataSourceV2Relation relation) {
+    Seq columns = Plans.columnsOf(target);
+    boolean fills = "true".equalsIgnoreCase((String) relation.table().properties().get("write.merge-schema"));
     try {
       if (plan instanceof UpdateTable) {
-        Plans.aligned("Update", relation.output(), ((UpdateTable) plan).assignments());
+        Plans.aligned("Update", columns, ((UpdateTable) plan).assignments(), fills);
       } else if (plan instanceof MergeIntoTable) {
         MergeIntoTable merge = (MergeIntoTable) plan;
-        checkActions(merge.matchedActions(), relation);
-        checkActions(merge.notMatchedActions(), relation);
-        checkActions(merge.notMatchedBySourceActions(), relation);
+        checkActions(merge.matchedActions(), columns, fills);
+        checkActions(merge.notMatchedActions(), columns, fills);
+        checkActions(merge.notMatchedBySourceActions(), columns, fills);
       }
     } catch (Throwable error) {
       Platform.throwException(error);
     }
   }
 
-  private static void checkActions(Seq actions, DataSourceV2Relation relation) throws Throwable {
+  private static void checkActions(Seq actions, Seq columns, boolean fills) throws Throwable {
     for (int i = 0; i < actions.size(); i++) {
       if (actions.apply(i) instanceof UpdateAction) {
-        Plans.aligned("Update", relation.output(), ((UpdateAction) actions.apply(i)).assignments());
+        Plans.aligned("Update", columns, ((UpdateAction) actions.apply(i)).assignments(), fills);
       } else if (actions.apply(i) instanceof InsertAction) {
-        Plans.aligned("Insert", relation.output(), ((InsertAction) actions.apply(i)).assignments());
+        Plans.aligned("Insert", columns, ((InsertAction) actions.apply(i)).assignments(), fills);
       }
     }
   }
@@ -163,7 +164,7 @@ public final class OptimizerRule extends Rule {
 
   /** Whether the table can run a delete itself, without a Spark job. */
   private static boolean byCondition(LogicalPlan plan, DataSourceV2Relation relation) {
-    org.apache.spark.sql.catalyst.expressions.Expression condition = ((DeleteFromTable) plan).condition();
+    Expression condition = ((DeleteFromTable) plan).condition();
     if (SubqueryExpression$.MODULE$.hasSubquery(condition)) {
       return false;
     }
@@ -193,7 +194,7 @@ public final class OptimizerRule extends Rule {
 
   /**
    * Names the columns of rows for a table that takes any columns: columns given by position get the table's names,
-   * extra columns keep theirs.
+   * extra columns keep theirs. So do fields of structs.
    */
   private static TreeNode namedColumns(TreeNode plan) {
     V2WriteCommand command = (V2WriteCommand) plan;
@@ -234,10 +235,8 @@ public final class OptimizerRule extends Rule {
     ArrayBuffer columns = new ArrayBuffer();
     for (int i = 0; i < given.size(); i++) {
       Attribute column = (Attribute) given.apply(i);
-      String name = i < wanted.size() ? ((Attribute) wanted.apply(i)).name() : column.name();
-      columns.addOne(
-          new Alias(column, name, NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$, Option.empty(),
-              (Seq) Nil$.MODULE$));
+      Attribute place = i < wanted.size() ? (Attribute) wanted.apply(i) : column;
+      columns.addOne(Plans.named(Shapes.named((Expression) column, place.dataType()), place.name()));
     }
     return new Project((Seq) columns.toSeq(), query);
   }

@@ -6,17 +6,25 @@ import org.apache.spark.sql.catalyst.analysis.TableOutputResolver;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
+import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 import scala.collection.mutable.ArrayBuffer;
+import scala.runtime.AbstractPartialFunction;
 
 /** Logical plans whose columns are made to fit a table or a query. */
 public final class Plans {
@@ -37,19 +45,83 @@ public final class Plans {
    * Returns values for all columns of a table, given those that an UPDATE, or an INSERT of a MERGE, sets; with Spark's
    * casts.
    */
-  public static Object aligned(String verb, Seq columns, Seq assignments) throws Throwable {
-    return SparkVersions.called(AssignmentUtils.class, "align" + verb + "Assignments", new Object[] {columns, assignments});
+  public static Object aligned(String verb, Seq columns, Seq assignments, boolean fills) throws Throwable {
+    ArrayBuffer shaped = new ArrayBuffer();
+    for (int i = 0; i < assignments.size(); i++) {
+      Assignment assignment = (Assignment) assignments.apply(i);
+      Expression value = Shapes.byName(assignment.value(), assignment.key().dataType(), null, fills);
+      shaped.addOne(new Assignment(assignment.key(), value));
+    }
+    return SparkVersions.called(
+        AssignmentUtils.class, "align" + verb + "Assignments", new Object[] {columns, (Seq) shaped.toSeq()});
   }
 
   /**
    * Returns the plan of a frame with the columns of a table: matched by name, with Spark's casts, defaults and errors.
+   * Fields of structs that the frame lacks are NULL.
    */
   public static LogicalPlan fitted(String table, StructType schema, Dataset frame, SQLConf conf) throws Throwable {
     return (LogicalPlan) SparkVersions.called(
         TableOutputResolver.class,
         "resolveOutputColumns",
-        new Object[] {table, DataTypeUtils.toAttributes(schema), frame.queryExecution().analyzed(), Boolean.TRUE, conf,
-            fillsUp()});
+        new Object[] {table, DataTypeUtils.toAttributes(schema), shaped(frame.queryExecution().analyzed(), schema),
+            Boolean.TRUE, conf, fillsUp()});
+  }
+
+  private static LogicalPlan shaped(LogicalPlan plan, StructType schema) {
+    ArrayBuffer columns = new ArrayBuffer();
+    for (int i = 0; i < plan.output().size(); i++) {
+      Attribute given = (Attribute) plan.output().apply(i);
+      int place = Shapes.find(schema.fields(), given.name());
+      Expression value = (Expression) given;
+      if (place >= 0) {
+        value = Shapes.byName(value, schema.fields()[place].dataType(), null, true);
+      }
+      columns.addOne(value == (Object) given ? given : named(value, given.name()));
+    }
+    return new Project((Seq) columns.toSeq(), plan);
+  }
+
+  static Alias named(Expression value, String name) {
+    return new Alias(
+        value, name, NamedExpression$.MODULE$.newExprId(), (Seq) Nil$.MODULE$, Option.empty(), (Seq) Nil$.MODULE$);
+  }
+
+  /** Returns the table that a plan consists of, perhaps below projections that Spark has added; null for other plans. */
+  static DataSourceV2Relation tableOf(LogicalPlan plan) {
+    LogicalPlan below = plan;
+    while (below instanceof Project) {
+      below = ((Project) below).child();
+    }
+    return below instanceof DataSourceV2ScanRelation ? ((DataSourceV2ScanRelation) below).relation() : null;
+  }
+
+  /** Returns the columns of a table as a statement refers to them; {@code plan} is one that {@link #tableOf} knows. */
+  public static Seq columnsOf(LogicalPlan plan) {
+    Seq columns = tableOf(plan).output();
+    return plan instanceof Project ? (Seq) plan.output().take(columns.size()) : columns;
+  }
+
+  /** Returns a plan over other rows of its table; {@code rows} has the columns of the table under the same ids. */
+  public static LogicalPlan over(LogicalPlan plan, LogicalPlan rows) {
+    return (LogicalPlan) ((TreeNode) plan).transform(new Leaf(rows));
+  }
+
+  /** Replaces a table by another plan. */
+  static final class Leaf extends AbstractPartialFunction {
+    private final LogicalPlan other;
+
+    Leaf(LogicalPlan other) {
+      this.other = other;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return node instanceof DataSourceV2Relation || node instanceof DataSourceV2ScanRelation;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      return isDefinedAt(node) ? other : otherwise.apply(node);
+    }
   }
 
   /** The argument that fills columns without data with their defaults: a flag before Spark 4.2, then a constant. */

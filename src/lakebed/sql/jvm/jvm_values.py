@@ -17,6 +17,7 @@ from lakebed.format.types.spark_types import DEFAULT_KEY, fields_to_spark_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 _bridges: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 _EXISTS_DEFAULT: Final = "EXISTS_DEFAULT"
@@ -92,6 +93,13 @@ class Jvm:
         """Returns columns as those of Spark's catalog interface."""
         raw = self.sql.catalyst.util.CharVarcharUtils.getRawSchema(self.struct(fields))
         return self.bridge.columns(raw)
+
+
+def struct_type(given: Any) -> StructType:
+    """Returns a ``StructType`` of Java as one of PySpark."""
+    from pyspark.sql.types import StructType as SparkStruct  # noqa: PLC0415 - Spark is optional
+
+    return SparkStruct.fromJson(json.loads(given.json()))
 
 
 def version_numbers(text: str) -> tuple[int, ...]:

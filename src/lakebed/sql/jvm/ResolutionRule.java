@@ -1,0 +1,194 @@
+package lakebed;
+
+import java.util.function.Function;
+import org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases$;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedAttribute;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
+import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.InsertStarAction;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
+import org.apache.spark.sql.catalyst.plans.logical.UpdateStarAction;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.StructType$;
+import scala.Function1;
+import scala.Option;
+import scala.collection.immutable.Seq;
+import scala.collection.mutable.ArrayBuffer;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Resolves MERGE of a table that accepts any columns ({@code write.merge-schema}), which Spark does not resolve. The rule asks the table for itself with the new columns of the source, and writes out UPDATE SET * and
+ * INSERT *: columns that the source lacks stay as they are, or get their defaults.
+ */
+public final class ResolutionRule extends Rule {
+
+  /** The name by which a session knows the rule. */
+  public static final String NAME = "lakebed.ResolutionRule";
+
+  public TreeNode apply(TreeNode plan) {
+    return plan.transform(new Evolve());
+  }
+
+  public String ruleName() {
+    return NAME;
+  }
+
+  private static final class Evolve extends AbstractPartialFunction {
+    public boolean isDefinedAt(Object node) {
+      return node instanceof MergeIntoTable && ((LogicalPlan) node).childrenResolved() && target((MergeIntoTable) node) != null;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      if (!isDefinedAt(node)) {
+        return otherwise.apply(node);
+      }
+      return merge((MergeIntoTable) node, target((MergeIntoTable) node));
+    }
+  }
+
+  /** Returns the table of Lakebed that a MERGE changes if it accepts any columns, else null. */
+  private static DataSourceV2Relation target(MergeIntoTable merge) {
+    Object found = EliminateSubqueryAliases$.MODULE$.apply(merge.targetTable());
+    if (!(found instanceof DataSourceV2Relation)) {
+      return null;
+    }
+    DataSourceV2Relation relation = (DataSourceV2Relation) found;
+    boolean ours = relation.table() instanceof Function
+        && relation.table().capabilities().contains(TableCapability.ACCEPT_ANY_SCHEMA);
+    return ours ? relation : null;
+  }
+
+  private static LogicalPlan merge(MergeIntoTable merge, DataSourceV2Relation relation) {
+    Seq source = merge.sourceTable().output();
+    boolean star = isUnique(source) && (hasStar(merge.matchedActions()) || hasStar(merge.notMatchedActions()));
+    ArrayBuffer columns = new ArrayBuffer();
+    for (int i = 0; i < source.size(); i++) {
+      Attribute column = (Attribute) source.apply(i);
+      if (star || isSet(merge.matchedActions(), column, relation) || isSet(merge.notMatchedActions(), column, relation)) {
+        columns.addOne(new StructField(column.name(), column.dataType(), true, column.metadata()));
+      }
+    }
+    DataSourceV2Relation evolved = evolved(relation, columns);
+    return (LogicalPlan) SparkVersions.made(
+        MergeIntoTable.class,
+        new Object[] {replaced(merge.targetTable(), evolved), merge.sourceTable(), merge.mergeCondition(),
+            star ? written(merge.matchedActions(), source, evolved) : merge.matchedActions(),
+            star ? written(merge.notMatchedActions(), source, evolved) : merge.notMatchedActions(),
+            merge.notMatchedBySourceActions(), Boolean.valueOf(merge.withSchemaEvolution())});
+  }
+
+  /** Whether no two columns have the same name. Spark refuses a star over others. */
+  private static boolean isUnique(Seq source) {
+    for (int i = 0; i < source.size(); i++) {
+      for (int j = 0; j < i; j++) {
+        if (((Attribute) source.apply(i)).name().equalsIgnoreCase(((Attribute) source.apply(j)).name())) {
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  private static boolean hasStar(Seq actions) {
+    for (int i = 0; i < actions.size(); i++) {
+      if (actions.apply(i) instanceof UpdateStarAction || actions.apply(i) instanceof InsertStarAction) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** Whether an action sets a column of this name that the table does not have. */
+  private static boolean isSet(Seq actions, Attribute column, DataSourceV2Relation relation) {
+    if (find(relation.output(), column.name()) != null) {
+      return false;
+    }
+    for (int i = 0; i < actions.size(); i++) {
+      Seq assignments = assignments(actions.apply(i));
+      for (int j = 0; assignments != null && j < assignments.size(); j++) {
+        Expression key = ((Assignment) assignments.apply(j)).key();
+        if (key instanceof UnresolvedAttribute && names(((UnresolvedAttribute) key).nameParts(), column.name(), relation)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  private static Seq assignments(Object action) {
+    if (action instanceof UpdateAction) {
+      return ((UpdateAction) action).assignments();
+    }
+    return action instanceof InsertAction ? ((InsertAction) action).assignments() : null;
+  }
+
+  /** Whether the parts are a column's name, with or without the name of the table before it. */
+  private static boolean names(Seq parts, String column, DataSourceV2Relation relation) {
+    return ((String) parts.apply(parts.size() - 1)).equalsIgnoreCase(column)
+        && (parts.size() == 1 || find(relation.output(), (String) parts.apply(0)) == null);
+  }
+
+  private static Seq written(Seq actions, Seq source, DataSourceV2Relation target) {
+    ArrayBuffer made = new ArrayBuffer();
+    for (int i = 0; i < actions.size(); i++) {
+      Object action = actions.apply(i);
+      if (action instanceof UpdateStarAction) {
+        Option condition = ((UpdateStarAction) action).condition();
+        made.addOne(SparkVersions.made(UpdateAction.class, new Object[] {condition, all(source, target, true)}));
+      } else if (action instanceof InsertStarAction) {
+        Option condition = ((InsertStarAction) action).condition();
+        made.addOne(SparkVersions.made(InsertAction.class, new Object[] {condition, all(source, target, false)}));
+      } else {
+        made.addOne(action);
+      }
+    }
+    return (Seq) made.toSeq();
+  }
+
+  /** Returns assignments of all columns of the source to those of the same names in the table. */
+  private static Seq all(Seq source, DataSourceV2Relation target, boolean keeps) {
+    ArrayBuffer made = new ArrayBuffer();
+    for (int i = 0; i < target.output().size(); i++) {
+      Attribute column = (Attribute) target.output().apply(i);
+      Attribute given = find(source, column.name());
+      if (given != null) {
+        Expression value = Shapes.byName((Expression) given, column.dataType(), keeps ? (Expression) column : null, true);
+        made.addOne(new Assignment((Expression) column, value));
+      }
+    }
+    return (Seq) made.toSeq();
+  }
+
+  private static Attribute find(Seq columns, String name) {
+    for (int i = 0; i < columns.size(); i++) {
+      if (((Attribute) columns.apply(i)).name().equalsIgnoreCase(name)) {
+        return (Attribute) columns.apply(i);
+      }
+    }
+    return null;
+  }
+
+  /** Returns the table with further columns. It accepts only its columns, so Spark resolves the statement. */
+  private static DataSourceV2Relation evolved(DataSourceV2Relation relation, ArrayBuffer columns) {
+    StructType given = StructType$.MODULE$.apply((Seq) columns.toSeq());
+    Table table = (Table) ((Function) relation.table()).apply(given);
+    Seq output = DataSourceV2Relation.create(table, relation.catalog(), relation.identifier()).output();
+    return (DataSourceV2Relation) SparkVersions.made(
+        DataSourceV2Relation.class,
+        new Object[] {table, output, relation.catalog(), relation.identifier(), relation.options(), Option.empty()});
+  }
+
+  private static LogicalPlan replaced(LogicalPlan target, DataSourceV2Relation relation) {
+    return (LogicalPlan) ((TreeNode) target).transform(new Plans.Leaf(relation));
+  }
+}
