@@ -18,6 +18,7 @@ from lakebed.format.schema.evolution import Change as SchemaChange
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.time_text import now_millis
 from lakebed.format.types.data_types import DataType
+from lakebed.metadata.branch_roles import chain_branches
 from lakebed.metadata.branches import create_branch
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions, check_existing, check_new, normalise
@@ -186,8 +187,19 @@ class Table(ReadMethods, WriteMethods, HistoryMethods, VersionMethods, Maintenan
             >>> orders.create_branch("dev", snapshot=1).count(), orders.branches()
             (3, ['dev'])
         """
-        create_branch(self._store, name, tag=tag, snapshot=snapshot, ignore_if_exists=ignore_if_exists)
+        made = tag is None and snapshot is None and self._made_by_itself(name)
+        create_branch(self._store, name, tag=tag, snapshot=snapshot, ignore_if_exists=ignore_if_exists or made)
         return self.branch(name)
+
+    def _made_by_itself(self, name: str) -> bool:
+        """Whether a chain table made this branch itself, and it is still empty: then the user may create it again.
+
+        Paimon makes no branches, so its users create them after the table.
+        """
+        names = chain_branches(self._store.schema().options)
+        if names is None or name not in names or name not in self._store.branch_names():
+            return False
+        return self._store.on_branch(name).snapshots.latest() is None
 
 
 def _checked(change: object) -> SchemaChange:
