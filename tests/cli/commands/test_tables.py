@@ -110,7 +110,9 @@ def test_show_of_an_empty_table_and_of_one_with_strange_options(cli: Lakebed, la
     assert cli.json("show", "db.t")["latest_snapshot"] is None
     assert ["snapshot", "none"] in cli("show", "db.t").lines
     schema = Path(table.path, "schema", "schema-0")
-    schema.write_text(schema.read_text().replace('"options" : { }', '"options" : {"no.such.option": "1", "bukcet": "1"}'))
+    schema.write_text(
+        schema.read_text().replace('"options" : { }', '"options" : {"no.such.option": "1", "bukcet": "1"}')
+    )
     (warning,) = cli.json("show", "db.t")["warnings"]
     assert "bukcet" in warning  # the other one is a property of its users
     assert "no.such.option" in cli("show", "db.t").out
