@@ -28,9 +28,11 @@ SHOW COLUMNS IN a;
 --> dt
 CREATE TABLE b LIKE a;
 --@ 4.2 older ones look for tables in Spark's own catalog
-SHOW TBLPROPERTIES b;
+SHOW TBLPROPERTIES b ('bucket');
 --@ 4.2 the table is not there
 --> bucket | 2
+SHOW TBLPROPERTIES b ('primary-key');
+--@ 4.2 the table is not there
 --> primary-key | dt,id
 DESCRIBE b v;
 --@ 4.2 the table is not there

@@ -9,9 +9,11 @@ CREATE TABLE IF NOT EXISTS b LIKE a;
 --@ 4.2 older ones look for tables in Spark's own catalog
 CREATE TABLE c LIKE a USING paimon TBLPROPERTIES ('bucket' = '3');
 --@ 4.2 older ones look for tables in Spark's own catalog
-SHOW TBLPROPERTIES c;
+SHOW TBLPROPERTIES c ('bucket');
 --@ 4.2 the table is not there
 --> bucket | 3
+SHOW TBLPROPERTIES c ('primary-key');
+--@ 4.2 the table is not there
 --> primary-key | id,dt,hh
 SHOW COLUMNS IN c;
 --@ 4.2 the table is not there

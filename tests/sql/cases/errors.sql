@@ -125,9 +125,9 @@ TRUNCATE TABLE `t$files`;
 TRUNCATE TABLE t PARTITION (nope = 1);
 --! PARTITIONS_NOT_FOUND
 ALTER TABLE t DROP PARTITION (nope = 1);
---! PARTITIONS_NOT_FOUND
+--! unknown partition column 'nope' in table
 ALTER TABLE t DROP PARTITION (d = DATE '1999-01-01');
---! PARTITIONS_NOT_FOUND
+--! write DROP IF EXISTS PARTITION to ignore that
 ALTER TABLE t ADD PARTITION (d = DATE '1999-01-01');
 --! partitions cannot be created, renamed or given properties; a partition exists if it has rows
 ALTER TABLE t PARTITION (d = DATE '2024-01-01') RENAME TO PARTITION (d = DATE '2025-01-01');

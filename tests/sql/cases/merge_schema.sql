@@ -43,8 +43,9 @@ DESCRIBE t extra;
 --> data_type | int
 --> comment | NULL
 SET `spark.paimon.write.merge-schema.explicit-cast`=true;
-INSERT INTO t BY NAME SELECT 6 AS id;
---! option 'write.merge-schema.explicit-cast' would narrow types and change values
+INSERT INTO t BY NAME SELECT 6 AS id, cast(7 AS BIGINT) AS extra;
+SELECT id, extra FROM t WHERE id = 6;
+--> 6 | 7
 RESET `spark.paimon.write.merge-schema.explicit-cast`;
 RESET `spark.paimon.write.merge-schema.type-widening`;
 INSERT OVERWRITE t SELECT 7, 'g', 7L, 70, NULL, 'w', true AS flag;
