@@ -48,6 +48,12 @@ MERGED = "Paimon 0.9 does not add or widen columns in INSERT"
 RESCALED = "rescale came after Paimon 0.9"
 LIKE = "Spark 3.5 has LIKE for its own catalog only"
 OWNED = "Paimon keeps the owner and the provider among the options of a table"
+TAG_DDL = "Paimon 0.9 has no statements for tags, only procedures"
+BY_NAME = "Paimon 0.9 takes the fields of a struct by their position"
+MERGED_INTO = "Paimon 0.9 does not add or widen columns in MERGE"
+ONLY_ADDED = "Paimon 0.9 does not know branch-merge.enabled"
+CHAINS = "chain tables came after Paimon 0.9"
+LEADING = "Paimon 0.9 drops partitions of which every column is given"
 TIMELESS = "Paimon takes the version and does not look at it"
 
 RULES = [
@@ -62,7 +68,7 @@ RULES = [
     Difference(EVERY, r"^COMMENT ON COLUMN\b", FAILS, "Spark 3.5 does not know the statement"),
     Difference(EVERY, r"^DESCRIBE PROCEDURE\b", FAILS, "Spark 3.5 does not know the statement"),
     Difference(EVERY, r"^DESCRIBE \w+ PARTITION\b", FAILS, "Spark 3.5 does not describe partitions of other catalogs"),
-    Difference(EVERY, r"^SHOW TBLPROPERTIES \w+$", ROWS, "Paimon shows the path too"),
+    Difference(EVERY, r"(?i)^ALTER TABLE t \w+( OR REPLACE)? TAG\b|^SHOW TAGS\b", FAILS, TAG_DDL),
     Difference(
         EVERY, r"\bpaimon_incremental_(between_timestamp|to_auto_tag)\(", FAILS, "the function came after Paimon 0.9"
     ),
@@ -449,12 +455,6 @@ OF_FILES = [
     ),
     Difference(
         "merge_schema",
-        "INSERT INTO t BY NAME SELECT 6 AS id",
-        PASSES,
-        "Paimon 0.9 does not look at the option in INSERT",
-    ),
-    Difference(
-        "merge_schema",
         "INSERT OVERWRITE t SELECT 7, 'g', 7L, 70, NULL, 'w', true AS flag",
         FAILS,
         MERGED,
@@ -605,6 +605,89 @@ OF_FILES = [
     Difference(
         "sort", "SELECT commit_kind FROM `t$snapshots`", ROWS, "Paimon 0.9 overwrites the partitions that it sorts"
     ),
+    Difference("chain_branches", "SELECT * FROM t WHERE dt = '20250102'", ROWS, CHAINS),
+    Difference("chain_branches", "SELECT * FROM u WHERE dt = '20250102'", ROWS, CHAINS),
+    Difference(
+        "merge_into_schema",
+        "UPDATE t SET s = named_struct('b', 'z', 'a', 10) WHERE id = 1",
+        FAILS,
+        BY_NAME,
+        then=("UPDATE t SET s = named_struct('a', 10, 'b', 'z') WHERE id = 1",),
+    ),
+    Difference(
+        "merge_into_schema",
+        "MERGE INTO t USING (SELECT 2 AS id, named_struct('b', 'w', 'a', 20)",
+        FAILS,
+        BY_NAME,
+        then=("UPDATE t SET s = named_struct('a', 20, 'b', 'w') WHERE id = 2",),
+    ),
+    Difference(
+        "merge_into_schema",
+        "MERGE INTO t USING (SELECT 2 AS ID, named_struct('c', 1L, 'a', 3) AS",
+        FAILS,
+        MERGED_INTO,
+        then=("ALTER TABLE t ADD COLUMN extra INT", "UPDATE t SET extra = 5 WHERE id = 2"),
+    ),
+    Difference("merge_into_schema", "SELECT * FROM t ORDER BY id", ROWS, NESTED),
+    Difference(
+        "merge_into_schema",
+        "MERGE INTO t USING (SELECT 3 AS id, 'c' AS v, 'more' AS more, 1 AS",
+        FAILS,
+        MERGED_INTO,
+        then=(
+            "ALTER TABLE t ADD COLUMN more STRING",
+            "INSERT INTO t VALUES (3, 'c', NULL, NULL, 'more')",
+            "UPDATE t SET v = 'gone' WHERE id = 1",
+        ),
+    ),
+    Difference("merge_into_schema", "DESCRIBE t", ROWS, NESTED),
+    Difference("merge_into_schema", "INSERT INTO deep VALUES (1, array(named_struct(", FAILS, DEEP),
+    Difference("merge_into_schema", "SELECT l[0].a, l[0].b, l[0].c", FAILS, MERGED_INTO),
+    Difference(
+        "merge_into_schema",
+        "MERGE INTO t USING (SELECT 3 AS id, 3000000000 AS extra) n",
+        FAILS,
+        MERGED_INTO,
+        then=("ALTER TABLE t ALTER COLUMN extra TYPE BIGINT", "UPDATE t SET extra = 3000000000 WHERE id = 3"),
+    ),
+    Difference(
+        "nested_defaults",
+        "CREATE TABLE t (id INT, a ARRAY<INT> DEFAULT",
+        FAILS,
+        DEFAULTS,
+        then=("CREATE TABLE t (id INT, a ARRAY<INT>, m MAP<STRING, INT>, s STRUCT<x: INT, y: STRING>)",),
+    ),
+    Difference("nested_defaults", "SELECT id, a[0], m['k'], s.x, s.y FROM t", ROWS, DEFAULTS),
+    Difference(
+        "partition_specs",
+        "ALTER TABLE t DROP PARTITION (DAY = 'a')",
+        FAILS,
+        LEADING,
+        then=("DELETE FROM t WHERE day = 'a'",),
+    ),
+    Difference("partition_specs", "ALTER TABLE t DROP PARTITION (day = 'nothing like it')", FAILS, LEADING),
+    Difference("properties", "SELECT * FROM `t$options` ORDER BY key", ROWS, OWNED),
+    Difference("properties", "SELECT key FROM `t$options` ORDER BY key", ROWS, OWNED),
+    Difference("properties", "CREATE TABLE no (id INT) TBLPROPERTIES ('bukcet' = '2')", PASSES, UNKNOWN),
+    Difference("properties", "ALTER TABLE t SET TBLPROPERTIES ('snapshot.num_retained.max'", PASSES, UNKNOWN),
+    Difference("properties", "CALL sys.compact('only_added')", PASSES, ONLY_ADDED),
+    Difference(
+        "properties",
+        "INSERT OVERWRITE only_added VALUES (9)",
+        PASSES,
+        ONLY_ADDED,
+        then=("INSERT OVERWRITE only_added VALUES (1), (2)",),
+    ),
+    Difference(
+        "properties",
+        "DELETE FROM only_added WHERE id = 1",
+        PASSES,
+        ONLY_ADDED,
+        then=("INSERT INTO only_added VALUES (1)",),
+    ),
+    Difference("tags", "SELECT tag_name, snapshot_id, time_retained FROM `t$TAGS`", ROWS, TAG_DDL),
+    Difference("tags", "SELECT tag_name, snapshot_id, time_retained FROM `t$tags`", ROWS, TAG_DDL),
+    Difference("tags", "SELECT count(*) FROM t VERSION AS OF 'd'", FAILS, TAG_DDL),
 ]
 
 DIFFERENCES = RULES + OF_FILES

@@ -232,13 +232,14 @@ def with_checksum(snapshot: Snapshot) -> Snapshot:
 def is_intact(snapshot: Snapshot) -> bool:
     """Returns whether the values of a snapshot fit its checksum; without a checksum it counts as intact.
 
-    An older Paimon that writes a snapshot again, for example as a tag, leaves out keys that it does not know. Then the
-    checksum says nothing.
+    Only what Lakebed wrote is compared. Paimon writes snapshots again, for example as tags and changelogs, without keys
+    that it does not know and with others instead, and its commits that compact manifests take over the properties of
+    the snapshot before. In all of them the version of the writer is not Lakebed's.
     """
-    if snapshot.uuid is None and snapshot.writer_version is None:
+    if not (snapshot.writer_version or "").startswith(OWN_VERSIONS):
         return True
     if not snapshot.properties:  # Lakebed always writes some; then the name of the properties is damaged
-        return not (snapshot.writer_version or "").startswith(OWN_VERSIONS)
+        return False
     recorded = snapshot.properties.get(CHECKSUM)
     if recorded is not None:
         return recorded == _checksum(snapshot, CHECKSUM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -81,7 +82,8 @@ def test_every_flip_in_a_snapshot_is_found(lake: lakebed.Lake, folder: str, code
             tag_from_json("t", changed, where="here")
         except lakebed.LakebedError:
             continue
-        assert not is_intact(snapshot) or snapshot == before, changed.decode(errors="replace")
+        same = replace(snapshot, writer_version=before.writer_version) == before  # others write no checksum
+        assert not is_intact(snapshot) or same, changed.decode(errors="replace")
     path.write_bytes(data.replace(b'"schemaId": 0', b'"schemaId": 4').replace(b'"schemaId" : 0', b'"schemaId" : 4'))
     assert f"damaged-{code}" in [problem.code for problem in verify(table._store).problems]
 

@@ -72,7 +72,7 @@ CREATE TABLE m (id INT) USING lakebed;
 CREATE TABLE n (id INT) USING iceberg;
 --! USING iceberg: tables of this catalog are Paimon tables; write USING paimon,
 CREATE TABLE n (id INT) LOCATION '/tmp/x';
---! LOCATION: a table is stored in the folder of its database; leave LOCATION out
+--! LOCATION: a table is stored in the folder of its database,
 CREATE EXTERNAL TABLE n (id INT);
 --! EXTERNAL: a table is stored in the folder of its database; leave EXTERNAL out
 CREATE TABLE n (id INT) CLUSTERED BY (id) INTO 4 BUCKETS;
