@@ -50,10 +50,7 @@ def test_overlapping_keys_go_to_one_dynamic_bucket_each(lake: Lake, minio: MinIO
     assert {problem.code for problem in table.verify(deep=True).problems} <= {"overlapping-sequences"}
 
 
-TWO_RENAMES = pytest.mark.xfail(reason="two renames of a table to two names are both acknowledged", strict=False)
-
-
-@pytest.mark.parametrize("operation", ["create", pytest.param("rename", marks=TWO_RENAMES), "drop"])
+@pytest.mark.parametrize("operation", ["create", "rename", "drop"])
 def test_one_of_many_wins_a_name(lake: Lake, minio: MinIO, operation: str) -> None:
     for number in range(NAMES):
         name = f"db.{operation}_{number}"
