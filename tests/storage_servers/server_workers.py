@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
@@ -39,6 +39,18 @@ def append_until_killed(warehouse: str, options: dict[str, str], notes: str, fir
         keyed.write(pa.table({"k": pa.array([number % 10], pa.int64()), "v": pa.array([number], pa.int64())}))
         os.write(file, f"upsert {number}\n".encode())
         number += 1
+
+
+def upload_forever(warehouse: str, options: dict[str, str]) -> None:
+    """Write one file that has no end."""
+    table = connect(warehouse, options=options).table(TABLE)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        while True:
+            yield pa.record_batch({"id": pa.array([7], pa.int64()), "v": [os.urandom(1 << 20)]}, schema)
+
+    schema = pa.schema([("id", pa.int64()), ("v", pa.binary())])
+    table.write(pa.RecordBatchReader.from_batches(schema, batches()))
 
 
 def upsert(warehouse: str, options: dict[str, str], writer: int, count: int) -> dict[int, int]:

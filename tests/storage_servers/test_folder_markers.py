@@ -13,7 +13,7 @@ from tests.servers.minio import ACCESS_KEY, REGION, SECRET_KEY, MinIO
 import lakebed
 from lakebed.storage.location import parse_location
 from lakebed.storage.open import open_storage
-from lakebed.storage.open_bucket import open_folder
+from lakebed.storage.open_bucket import open_address
 from lakebed.storage.storage_options import ObjectSettings
 
 
@@ -81,5 +81,5 @@ def test_a_database_with_markers_is_dropped(minio: MinIO, arrow: pafs.S3FileSyst
 )
 def test_the_address_of_a_marker(options: dict[str, str], url: str) -> None:
     keys = {"s3.access-key": "key", "s3.secret-key": "secret", "s3.region": "us-east-1"}
-    folder = open_folder(parse_location("s3://bucket/a b/c"), ObjectSettings({**keys, **options}))
+    folder = open_address(parse_location("s3://bucket/a b/c"), ObjectSettings({**keys, **options}), {})
     assert obstore.sign(folder, "DELETE", "", dt.timedelta(minutes=1)).startswith(url)

@@ -16,6 +16,7 @@ from tests.storage_servers import server_workers as workers
 
 import lakebed
 from lakebed import Lake, Table
+from lakebed.storage import UnfinishedUpload
 
 RESTARTS = int(os.environ.get("LAKEBED_SERVER_RESTARTS", "3"))
 KILLS = int(os.environ.get("LAKEBED_KILLS", "8"))
@@ -64,6 +65,36 @@ def test_the_server_is_killed_and_restarted_during_writes(tmp_path: Path) -> Non
         assert ids(table) == Counter(number for done, _ in results for number in done)
         assert ids(table).total() == WRITERS * APPENDS
         assert harmful(table) == []
+
+
+def test_the_upload_of_a_killed_writer_is_an_orphan(minio: MinIO) -> None:
+    lake = new_lake(minio)
+    table = lake.create_table(workers.TABLE, "id BIGINT, v BYTES")
+    other = lake.create_table("db.t2", "id BIGINT")
+    table.write([{"id": 1, "v": b"x"}])
+    process = start(workers.upload_forever, (lake.warehouse, minio.options))
+    while not uploads(table):
+        assert process.is_alive()
+        time.sleep(0.05)
+    process.kill()
+    process.join()
+    left = uploads(table)
+    assert left
+    assert all(upload.path.startswith(f"{table.path}/bucket-0/data-") for upload in left)
+    assert uploads(other) == []
+    assert table.remove_orphan_files(dry_run=True).by_kind().get("unfinished upload") is None  # it is young
+    shown = table.remove_orphan_files(older_than="2999-01-01", dry_run=True)
+    assert shown.by_kind()["unfinished upload"] == (len(left), 0)
+    assert uploads(table) == left
+    assert other.remove_orphan_files(older_than="2999-01-01", dry_run=False, force=True).count == 0
+    table.remove_orphan_files(older_than="2999-01-01", dry_run=False, force=True)
+    assert uploads(table) == []
+    assert minio.unfinished_uploads() == 0
+    assert ids(table) == Counter([1])
+
+
+def uploads(table: Table) -> list[UnfinishedUpload]:
+    return list(table._store.storage.unfinished_uploads(table.path))
 
 
 def test_writers_are_killed_at_random(minio: MinIO, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from tests.metadata.crashes import READS
-from tests.metadata.stores import Failing, Interrupted, Logged
+from tests.metadata.stores import Accompanied, Failing, Interrupted, Logged
 from tests.servers.minio import MinIO
 
 from lakebed import AlreadyExistsError, CommitOutcomeUnknownError, Lake, LakebedError, NotFoundError
@@ -193,11 +193,51 @@ def is_done(call: Callable[[], Any]) -> bool:
     return True
 
 
-# ------------------------------------------------------------------------------------- races with a commit
-
-
 def drop(lake: Lake) -> None:
     lake.drop_table("db.t")
+
+
+def rename(lake: Lake) -> None:
+    lake.rename_table("db.t", "db.u")
+
+
+def rename_to_another(lake: Lake) -> None:
+    lake.rename_table("db.t", "db.v")
+
+
+@pytest.mark.parametrize("other", [drop, rename_to_another, rename])
+def test_another_call_runs_at_each_step_of_a_rename(storage: Storage, other: Callable[[Lake], None]) -> None:
+    """Never both succeed. If neither does, the table is whole, and the rename can be repeated."""
+    log = Logged(storage)
+    rename(Lake(copy(storage, "whole"), log, {}))
+    steps = [at for at, (call, _) in enumerate(log.log, 1) if call not in READS | {"list_tree", "copy"}]
+    outcomes = set()
+    for step in steps:
+        warehouse = copy(storage, f"beside-{step}")
+        lake = Lake(warehouse, storage, {})
+        others: list[bool] = []
+
+        def at_step(call: int, step: int = step, lake: Lake = lake, others: list[bool] = others) -> None:
+            if call == step:
+                others.append(is_done(partial(other, lake)))
+
+        is_renamed = is_done(partial(rename, Lake(warehouse, Accompanied(at_step, inner=storage), {})))
+        where = f"{other.__name__} at step {step} ({log.log[step - 1][0]}): {others}, renamed: {is_renamed}"
+        (is_other,) = others
+        assert not (is_renamed and is_other) or other is rename, where
+        as_v = {"v": ROWS, "v/dev": [1, 2, 3, 9]}
+        expected = {} if other is drop else AS_U if other is rename else as_v
+        assert state(lake) == (expected if is_other else AS_U if is_renamed else WHOLE), where
+        if not is_renamed and not is_other:
+            rename(lake)
+            assert state(lake) == AS_U, where
+        check_new_tables_are_empty(lake, where)
+        outcomes.add((is_other, is_renamed))
+    assert True in {is_other for is_other, _ in outcomes}, outcomes
+    assert other is rename or (False, True) in outcomes, outcomes
+
+
+# ------------------------------------------------------------------------------------- races with a commit
 
 
 def drop_and_create(lake: Lake) -> None:
@@ -207,10 +247,6 @@ def drop_and_create(lake: Lake) -> None:
 
 def create_with_a_row(lake: Lake) -> None:
     lake.create_table("db.t", "id INT").write([{"id": 7}])
-
-
-def rename(lake: Lake) -> None:
-    lake.rename_table("db.t", "db.u")
 
 
 @pytest.mark.parametrize("other", [drop, drop_and_create, rename])

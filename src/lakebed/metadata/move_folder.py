@@ -266,7 +266,10 @@ def _order_of_schema(name: str) -> tuple[bool, int]:
 
 
 def delete_remains(storage: Storage, root: str) -> bool:
-    """Deletes what an interrupted call left in a folder without a schema; returns ``False`` if there is nothing.
+    """Deletes what an interrupted call left in a folder without a schema.
+
+    Returns:
+        Whether an interrupted drop or creation left it. ``False`` if there is nothing, or only what a rename left.
 
     Raises:
         AlreadyExistsError: It is the source or the target of a move that has to be called again: the files are needed.
@@ -280,8 +283,9 @@ def delete_remains(storage: Storage, root: str) -> bool:
         raise AlreadyExistsError(f"{root} is being renamed to {target}; if that was interrupted, rename it again")
     if source is not None and moving_to(storage, source) == root:
         raise AlreadyExistsError(f"{source} is being renamed to {root}; if that was interrupted, rename it again")
+    was_moved = is_leaving(storage, root) or (_read(storage, f"{root}/{_DELETING}") or b"").startswith(_MOVED)
     delete_folder(storage, root)
-    return True
+    return not was_moved
 
 
 def _begin(storage: Storage, source: str, target: str) -> _Move:

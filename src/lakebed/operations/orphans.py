@@ -1,6 +1,7 @@
 """Remove orphan files: files in the folders of a table that nothing refers to.
 
-They are left behind by writers, expiries and rollbacks that crashed. What it promises:
+They are left behind by writers, expiries and rollbacks that crashed. On object stores, uploads that a killed writer
+left unfinished are among them. What it promises:
 
 * It considers only files that Paimon's writers or Lakebed create, recognised by folder and name. It never touches other
   files. Sidecar files below ``.lakebed`` are not orphans.
@@ -31,7 +32,7 @@ from lakebed.format.time_text import parse_time
 from lakebed.metadata.references.deletable import linked_folder
 from lakebed.metadata.references.holders import all_holders, branch_stores, needed
 from lakebed.metadata.references.lost_snapshots import check_complete
-from lakebed.metadata.references.removal import UNFINISHED_BRANCH, DoomedFile, Removal, delete_files
+from lakebed.metadata.references.removal import UNFINISHED_BRANCH, UNFINISHED_UPLOAD, DoomedFile, Removal, delete_files
 from lakebed.metadata.retry_while_expiring import retry_while_expiring
 from lakebed.metadata.storage_clock import storage_millis
 from lakebed.metadata.store import TableStore
@@ -85,7 +86,7 @@ def remove_orphan_files(
         now_millis = local_millis() if dry_run else storage_millis(store)
     cutoff = _cutoff(older_than, now_millis, force=force or dry_run)
     files, names = _listed(store, cutoff)
-    orphans = _unreferenced(store, files, names)
+    orphans = [*_unreferenced(store, files, names), *_unfinished_uploads(store, cutoff)]
     if not dry_run:
         delete_files(store, orphans)
     return Removal(tuple(orphans), dry_run)
@@ -114,6 +115,15 @@ def _unreferenced(store: TableStore, files: list[DoomedFile], names: list[str]) 
     used = pa.concat_arrays([found.data, pa.array(sorted(found.metadata), pa.string())])
     mask = pc.invert(pc.is_in(listed, value_set=used)).to_pylist()
     return [file for file, orphan in zip(files, mask, strict=True) if orphan]
+
+
+def _unfinished_uploads(store: TableStore, cutoff: int) -> list[DoomedFile]:
+    """Returns the uploads that writers began before a time and did not finish; a store lists them apart from files."""
+    return [
+        DoomedFile(upload.path, -1, UNFINISHED_UPLOAD, upload)
+        for upload in store.storage.unfinished_uploads(store.paths.root)
+        if upload.began_millis < cutoff
+    ]
 
 
 # ------------------------------------------------------------------------------------------------------ listing

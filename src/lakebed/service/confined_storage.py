@@ -20,7 +20,7 @@ import pyarrow.fs as pafs
 
 from lakebed.errors import LakebedError, NotFoundError, StorageError
 from lakebed.format.paths import HISTORY_PREFIX, SIDECAR_FOLDER
-from lakebed.storage import FileInfo, LocalStorage, Storage, Sync, is_remote_path
+from lakebed.storage import FileInfo, LocalStorage, Storage, Sync, UnfinishedUpload, is_remote_path
 from lakebed.storage.base import RangedFile
 from lakebed.storage.location import parse_location
 
@@ -166,6 +166,14 @@ class ConfinedStorage:
     def delete_folder_markers(self, path: str) -> None:
         self.check_writable(path)
         self._storage.delete_folder_markers(path)
+
+    def unfinished_uploads(self, path: str) -> Iterable[UnfinishedUpload]:
+        self.check_inside(path)
+        return self._storage.unfinished_uploads(path)
+
+    def abort_upload(self, upload: UnfinishedUpload) -> None:
+        self.check_writable(upload.path)
+        self._storage.abort_upload(upload)
 
     def delete_empty_folder(self, path: str) -> bool:
         self.check_writable(path)

@@ -4,7 +4,7 @@
 the scheme of a path.
 """
 
-from lakebed.storage.base import FileInfo, Storage, Sync
+from lakebed.storage.base import FileInfo, Storage, Sync, UnfinishedUpload
 from lakebed.storage.local import LocalStorage, explained
 from lakebed.storage.location import is_remote_path
 from lakebed.storage.open import open_storage, plain_path
@@ -15,6 +15,7 @@ __all__ = [
     "LocalStorage",
     "Storage",
     "Sync",
+    "UnfinishedUpload",
     "explained",
     "is_remote_path",
     "open_storage",

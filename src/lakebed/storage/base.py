@@ -49,6 +49,15 @@ class Sync:
     files: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class UnfinishedUpload:
+    """A multipart upload that was neither finished nor aborted; its parts take space, but there is no file."""
+
+    path: str
+    upload_id: str
+    began_millis: int
+
+
 class RangedFile(Protocol):
     """A file of a remote storage of which ranges are requested together. It is a binary Python file to read."""
 
@@ -155,6 +164,12 @@ class Storage(Protocol):
 
     def delete_folder_markers(self, path: str) -> None:
         """Deletes the empty objects with which other engines mark a folder and those below it, on object stores."""
+
+    def unfinished_uploads(self, path: str) -> Iterable[UnfinishedUpload]:
+        """Returns the multipart uploads below a folder that were neither finished nor aborted, on object stores."""
+
+    def abort_upload(self, upload: UnfinishedUpload) -> None:
+        """Deletes the parts of a multipart upload; does nothing if it was finished meanwhile."""
 
     def delete_empty_folder(self, path: str) -> bool:
         """Deletes a folder if it is empty; returns ``False`` if it is not empty or does not exist."""

@@ -4,30 +4,21 @@ The file systems of Hadoop and Arrow create them for folders. Lakebed needs none
 But another engine shows a dropped table or database as long as its marker exists, so a drop deletes them too.
 
 The client library cannot name such an object: it removes the slash at the end of every name. Its listings show a marker
-under the name of the folder. So a marker is deleted with a signed URL, whose root is the folder. This works for S3 and
-what speaks its protocol. The services of Google and Azure keep their markers.
+under the name of the folder. So a marker is deleted with a request of its own
+(:mod:`~lakebed.storage.signed_requests`). This works for S3 and what speaks its protocol. The services of Google and
+Azure keep their markers.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import http.client
-import time
-import urllib.error
-import urllib.request
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
-import obstore
-
-from lakebed.errors import StorageError
+from lakebed.errors import NotFoundError
 from lakebed.storage.location import Location
-from lakebed.storage.open_bucket import open_folder
+from lakebed.storage.signed_requests import signed_request
 from lakebed.storage.storage_options import ObjectSettings
-
-_VALID: Final = dt.timedelta(minutes=5)
-_FIRST_PAUSE: Final = 0.2
-_LONGEST_PAUSE: Final = 5.0
 
 
 def without_markers(
@@ -66,23 +57,5 @@ def delete_marker(location: Location, settings: ObjectSettings) -> None:
     """Deletes the marker of a folder, if there is one."""
     if location.service != "s3":
         return
-    url = obstore.sign(open_folder(location, settings), "DELETE", "", _VALID)
-    request = urllib.request.Request(url, method="DELETE")  # noqa: S310 - the scheme of the endpoint
-    deadline, pause = time.monotonic() + settings.deadline_seconds, _FIRST_PAUSE
-    while True:
-        is_last = time.monotonic() + pause > deadline
-        try:
-            urllib.request.urlopen(request, timeout=settings.timeout_seconds).close()  # noqa: S310
-        except urllib.error.HTTPError as error:
-            error.close()
-            if error.code == http.client.NOT_FOUND:
-                return
-            if is_last or (error.code < 500 and error.code != http.client.TOO_MANY_REQUESTS):
-                raise StorageError(f"cannot delete the folder marker {location}/: status {error.code}") from None
-        except (OSError, http.client.HTTPException) as error:
-            if is_last:
-                raise StorageError(f"cannot delete the folder marker {location}/: {error}") from error
-        else:
-            return
-        time.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
+    with contextlib.suppress(NotFoundError):
+        signed_request(location, settings, "DELETE")

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.fs as pafs
 
 from lakebed.errors import AlreadyExistsError, NotFoundError, OutcomeUnknownError, StorageError, UnsupportedError
-from lakebed.storage.base import FileInfo, Sync
+from lakebed.storage.base import FileInfo, Sync, UnfinishedUpload
 from lakebed.storage.hdfs_errors import answer_name, explained_hdfs
 from lakebed.storage.hdfs_files import HdfsFile, HdfsWriter
 from lakebed.storage.location import parse_location
@@ -279,6 +279,13 @@ class HdfsStorage:
 
     def delete_folder_markers(self, path: str) -> None:
         """Does nothing: folders exist here."""
+
+    def unfinished_uploads(self, path: str) -> tuple[UnfinishedUpload, ...]:  # noqa: ARG002
+        """Returns none: a file that is being written is a file here."""
+        return ()
+
+    def abort_upload(self, upload: UnfinishedUpload) -> None:
+        """Does nothing: there are none here."""
 
     def delete_empty_folder(self, path: str) -> bool:
         client, name = self._open(path)

@@ -21,7 +21,7 @@ from typing import BinaryIO
 import pyarrow.fs as pafs
 
 from lakebed.errors import AlreadyExistsError, NotFoundError, StorageError
-from lakebed.storage.base import FileInfo, RangedFile, Sync
+from lakebed.storage.base import FileInfo, RangedFile, Sync, UnfinishedUpload
 from lakebed.storage.flush import flush, flush_one
 
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -212,6 +212,13 @@ class LocalStorage:
 
     def delete_folder_markers(self, path: str) -> None:
         """Does nothing: folders exist here."""
+
+    def unfinished_uploads(self, path: str) -> tuple[UnfinishedUpload, ...]:  # noqa: ARG002
+        """Returns none: a file that is being written is a file here."""
+        return ()
+
+    def abort_upload(self, upload: UnfinishedUpload) -> None:
+        """Does nothing: there are none here."""
 
     def delete_empty_folder(self, path: str) -> bool:
         try:

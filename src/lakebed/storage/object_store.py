@@ -36,7 +36,7 @@ from obstore.exceptions import AlreadyExistsError as ObjectExistsError
 from obstore.exceptions import NotSupportedError, PreconditionError
 
 from lakebed.errors import NotFoundError, OutcomeUnknownError, StorageError, UnsupportedError
-from lakebed.storage.base import FileInfo, Sync
+from lakebed.storage.base import FileInfo, Sync, UnfinishedUpload
 from lakebed.storage.folder_markers import delete_marker, without_markers
 from lakebed.storage.location import Location, Service, parse_location
 from lakebed.storage.object_errors import CutOffError, explained_remote, is_busy, is_conflict, is_refused_condition
@@ -45,6 +45,7 @@ from lakebed.storage.open_bucket import is_provider_itself, open_bucket, waiting
 from lakebed.storage.resolved_settings import resolved
 from lakebed.storage.round_trips import note_request, run_together
 from lakebed.storage.storage_options import ObjectSettings
+from lakebed.storage.unfinished_uploads import abort_upload, list_uploads
 
 _TOKEN: Final = "lakebedtoken"  # noqa: S105 - the name of an attribute: Azure allows no hyphen, proxies no underscore
 _PROBE: Final = ".lakebed/conditional-put"
@@ -434,6 +435,12 @@ class ObjectStorage:
         location = parse_location(path)
         empty = [str(each["path"]) for each in self._objects(path) if not each["size"]]
         run_together([lambda key=key: self._delete_marker(replace(location, key=key)) for key in empty])  # type: ignore[misc]
+
+    def unfinished_uploads(self, path: str) -> Iterator[UnfinishedUpload]:
+        return list_uploads(parse_location(path), self._settings)
+
+    def abort_upload(self, upload: UnfinishedUpload) -> None:
+        abort_upload(parse_location(upload.path), self._settings, upload.upload_id)
 
     def _delete_marker(self, location: Location) -> None:
         note_request("delete", f"{location}/")

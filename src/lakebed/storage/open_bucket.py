@@ -9,10 +9,11 @@ from __future__ import annotations
 import datetime as dt
 import os
 import socket
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from obstore.store import AzureStore, GCSStore, S3Store
 
@@ -86,17 +87,23 @@ def waiting_for(bucket: Any, settings: ObjectSettings) -> Any:
     )
 
 
-def open_folder(location: Location, settings: ObjectSettings) -> S3Store:
-    """Returns a client whose root is a folder of an S3 bucket, with a slash at its end: the name of its marker."""
+def open_address(location: Location, settings: ObjectSettings, query: Mapping[str, str]) -> S3Store:
+    """Returns a client that signs the URL of one name in an S3 bucket, or of the bucket, as that of an empty name.
+
+    The library adds a slash to its address. It ends the name, as that of a folder marker does, or the value of the
+    parameter ``x-id`` after a query, which stores ignore.
+    """
     access = s3_access(location, settings)
-    config, key = dict(access.config), quote(location.key, safe="/~")
-    host = location.host
-    if config.get("virtual_hosted_style_request") and "endpoint" in config:  # the endpoint already has the bucket
-        config["endpoint"] = f"{config['endpoint'].rstrip('/')}/{key}"
-    else:
-        config["virtual_hosted_style_request"] = False
-        host = f"{host}/{key}"
-    return _s3_store(host, location, settings, replace(access, config=config))
+    config = dict(access.config)
+    address = config.get("endpoint") or _amazon(access)
+    if "endpoint" not in config or not config.get("virtual_hosted_style_request"):  # else it already has the bucket
+        address = f"{address.rstrip('/')}/{location.host}"
+    if location.key:
+        address = f"{address.rstrip('/')}/{quote(location.key, safe='/~')}"
+    if query:
+        address = f"{address}?{urlencode({**query, 'x-id': ''})}"
+    config |= {"endpoint": address, "virtual_hosted_style_request": True}
+    return _s3_store(location.host, location, settings, replace(access, config=config))
 
 
 def is_provider_itself(location: Location, settings: ObjectSettings) -> bool:
@@ -151,7 +158,7 @@ def _open_s3(location: Location, settings: ObjectSettings) -> S3Store:
 
 
 def _s3_store(host: str, location: Location, settings: ObjectSettings, access: S3Access) -> S3Store:
-    endpoint = access.endpoint or f"https://s3.{access.config.get('region', 'us-east-1')}.amazonaws.com"
+    endpoint = access.endpoint or _amazon(access)
     provider: Any = {} if access.provider is None else {"credential_provider": access.provider}
     return S3Store(
         host,
@@ -160,6 +167,10 @@ def _s3_store(host: str, location: Location, settings: ObjectSettings, access: S
         **access.config,
         **provider,
     )
+
+
+def _amazon(access: S3Access) -> str:
+    return f"https://s3.{access.config.get('region', 'us-east-1')}.amazonaws.com"
 
 
 def _open_gcs(location: Location, settings: ObjectSettings) -> GCSStore:

@@ -18,7 +18,7 @@ from lakebed.format.human_text import count_text, list_lines, size_text, table_l
 from lakebed.format.printed import Printed
 from lakebed.metadata.references.deletable import check_deletable
 from lakebed.metadata.store import TableStore
-from lakebed.storage import run_together
+from lakebed.storage import UnfinishedUpload, run_together
 
 KINDS: Final = (
     "snapshot",
@@ -33,11 +33,15 @@ KINDS: Final = (
     "statistics",
     "temporary",
     "unfinished branch",
+    "unfinished upload",
 )
 """Every kind of file that a clean-up deletes, in the order in which it deletes them."""
 
 UNFINISHED_BRANCH: Final = "unfinished branch"
 """The one kind that is a folder: a branch whose creation or deletion was interrupted."""
+
+UNFINISHED_UPLOAD: Final = "unfinished upload"
+"""The parts of a multipart upload to an object store that was neither finished nor aborted."""
 
 _THREADS: Final = 8
 _REMOTE_THREADS: Final = 32
@@ -53,11 +57,13 @@ class DoomedFile:
         path: Where it is.
         size: Its size in bytes; -1 if it is not known.
         kind: What it is, one of :data:`KINDS`.
+        upload: The upload, if it is an unfinished one.
     """
 
     path: str
     size: int
     kind: str
+    upload: UnfinishedUpload | None = None
 
     def __str__(self) -> str:
         return self.path if self.size < 0 else f"{self.path} ({size_text(self.size)})"
@@ -150,7 +156,9 @@ def delete_files(store: TableStore, files: Sequence[DoomedFile]) -> None:
         failures = []
         for file in batch:
             try:
-                if file.kind == UNFINISHED_BRANCH:
+                if file.upload is not None:
+                    storage.abort_upload(file.upload)
+                elif file.kind == UNFINISHED_BRANCH:
                     storage.delete_tree(file.path)
                 else:
                     storage.delete(file.path)
