@@ -20,15 +20,15 @@ NAMES = 10 if FULL else 4
 
 
 @pytest.fixture
-def lake(minio: MinIO) -> Lake:
+def shared(minio: MinIO) -> Lake:
     made = lakebed.connect(f"{minio.create_bucket(f'races-{uuid.uuid4()}')}/w", options=minio.options)
     made.create_database("db")
     return made
 
 
-def test_every_append_lands_once(lake: Lake, minio: MinIO) -> None:
-    table = lake.create_table(workers.TABLE, "id BIGINT")
-    tasks = [(workers.append, (lake.warehouse, minio.options, 1000 * n, APPENDS)) for n in range(WRITERS)]
+def test_every_append_lands_once(shared: Lake, minio: MinIO) -> None:
+    table = shared.create_table(workers.TABLE, "id BIGINT")
+    tasks = [(workers.append, (shared.warehouse, minio.options, 1000 * n, APPENDS)) for n in range(WRITERS)]
     results = together(tasks, timeout=240)
     assert [error for _, failed in results for error in failed] == []
     found = Counter(table.scan().to_arrow()["id"].to_pylist())
@@ -37,11 +37,11 @@ def test_every_append_lands_once(lake: Lake, minio: MinIO) -> None:
     assert table.verify(deep=True).problems == ()
 
 
-def test_overlapping_keys_go_to_one_dynamic_bucket_each(lake: Lake, minio: MinIO) -> None:
+def test_overlapping_keys_go_to_one_dynamic_bucket_each(shared: Lake, minio: MinIO) -> None:
     options = {"bucket": "-1", "dynamic-bucket.target-row-num": "3"}
     columns = "k BIGINT, writer BIGINT, n BIGINT"
-    table = lake.create_table(workers.KEYED, columns, primary_key=["k"], options=options)
-    tasks = [(workers.upsert, (lake.warehouse, minio.options, n, UPSERTS)) for n in range(UPSERTERS)]
+    table = shared.create_table(workers.KEYED, columns, primary_key=["k"], options=options)
+    tasks = [(workers.upsert, (shared.warehouse, minio.options, n, UPSERTS)) for n in range(UPSERTERS)]
     last_writes = together(tasks, timeout=240)
     rows = table.scan().to_arrow().to_pylist()
     assert sorted(row["k"] for row in rows) == sorted({key for part in last_writes for key in part})
@@ -51,29 +51,29 @@ def test_overlapping_keys_go_to_one_dynamic_bucket_each(lake: Lake, minio: MinIO
 
 
 @pytest.mark.parametrize("operation", ["create", "rename", "drop"])
-def test_one_of_many_wins_a_name(lake: Lake, minio: MinIO, operation: str) -> None:
+def test_one_of_many_wins_a_name(shared: Lake, minio: MinIO, operation: str) -> None:
     for number in range(NAMES):
         name = f"db.{operation}_{number}"
         if operation != "create":
-            lake.create_table(name, "id BIGINT").write([{"id": 1}])
+            shared.create_table(name, "id BIGINT").write([{"id": 1}])
         outcomes = together(
-            [(workers.TABLE_CALLS[operation], (lake.warehouse, minio.options, name, n)) for n in range(4)]
+            [(workers.TABLE_CALLS[operation], (shared.warehouse, minio.options, name, n)) for n in range(4)]
         )
         if operation == "drop":
             assert set(outcomes) <= {"done", "NotFoundError"}
             assert "done" in outcomes
-            assert lake.tables("db") == []
-            assert lake.create_table(name, "id BIGINT").latest_snapshot() is None
-            lake.drop_table(name)
+            assert shared.tables("db") == []
+            assert shared.create_table(name, "id BIGINT").latest_snapshot() is None
+            shared.drop_table(name)
             continue
         assert Counter(outcomes)["done"] == 1, outcomes
         winner = outcomes.index("done")
-        (left,) = lake.tables("db")
-        table = lake.table(f"db.{left}")
+        (left,) = shared.tables("db")
+        table = shared.table(f"db.{left}")
         if operation == "create":
             assert table.schema.comment == str(winner)
         else:
             assert left == f"{operation}_{number}_{winner}"
             assert table.scan().to_arrow()["id"].to_pylist() == [1]
         assert table.verify(deep=True).problems == ()
-        lake.drop_table(f"db.{left}")
+        shared.drop_table(f"db.{left}")
