@@ -50,4 +50,5 @@ class MinIO(Server):
         }
 
     def answers(self) -> bool:
-        return http_status(self.port, "/minio/health/ready") == 200
+        # It says that it is ready before it answers requests, which are refused with 503 until then.
+        return http_status(self.port, "/minio/health/ready") == 200 and http_status(self.port, "/") == 403

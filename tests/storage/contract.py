@@ -304,16 +304,21 @@ class StorageContract:
     # ------------------------------------------------------------------------------------------- many processes
 
     def test_exactly_one_of_many_processes_creates_a_name(self, storage: Storage, folder: str, tmp_path: Path) -> None:
-        names, size, ready = self.raced_names, 20_000, tmp_path / "ready"
-        ready.mkdir()
-        rest = (names, size, processes.Race(str(ready), self.workers, self.turn_seconds))
-        won = together([(processes.create_all, (storage, folder, worker, *rest)) for worker in range(self.workers)])
-        assert sorted(name for part in won for name in part) == list(range(names))
-        assert sum(bool(part) for part in won) > 1, "there was no race"
-        for worker, part in enumerate(won):
-            for name in part:
-                assert storage.read(f"{folder}/name-{name}") == bytes([worker]) * size
-        assert everything_below(storage, folder) == sorted(f"name-{name}" for name in range(names))
+        names, size, winners = self.raced_names, 20_000, 0
+        for attempt in range(5):  # on a busy machine one process may win all names of an attempt
+            ready, inner = tmp_path / f"ready-{attempt}", f"{folder}/{attempt}"
+            ready.mkdir()
+            rest = (names, size, processes.Race(str(ready), self.workers, self.turn_seconds))
+            won = together([(processes.create_all, (storage, inner, worker, *rest)) for worker in range(self.workers)])
+            assert sorted(name for part in won for name in part) == list(range(names))
+            for worker, part in enumerate(won):
+                for name in part:
+                    assert storage.read(f"{inner}/name-{name}") == bytes([worker]) * size
+            assert everything_below(storage, inner) == sorted(f"name-{name}" for name in range(names))
+            winners = sum(bool(part) for part in won)
+            if winners > 1:
+                break
+        assert winners > 1, "there was no race"
 
     def test_what_many_processes_append_does_not_mix(self, storage: Storage, folder: str) -> None:
         if not storage.can_append:
