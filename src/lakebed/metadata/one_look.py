@@ -9,6 +9,7 @@ for each of its attempts.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
@@ -17,10 +18,15 @@ _T = TypeVar("_T")
 
 
 class Look:
-    """The answers that one operation got so far, by what was asked."""
+    """The answers that one operation got so far, by what was asked, and when it got them."""
 
     def __init__(self) -> None:
         self.found: dict[Hashable, Any] = {}
+        self.times: dict[Hashable, float] = {}
+
+    def note(self, what: Hashable, answer: object) -> None:
+        self.found[what] = answer
+        self.times[what] = time.monotonic()
 
 
 _look: Final[ContextVar[Look | None]] = ContextVar("lakebed_look", default=None)
@@ -53,7 +59,7 @@ def looked_up(what: Hashable, find: Callable[[], _T]) -> _T:
     if look is None:
         return find()
     if what not in look.found:
-        look.found[what] = find()
+        look.note(what, find())
     answer: _T = look.found[what]
     return answer
 
@@ -62,7 +68,13 @@ def note_answer(what: Hashable, answer: object) -> None:
     """Records a newer answer for the rest of the operation."""
     look = _look.get()
     if look is not None:
-        look.found[what] = answer
+        look.note(what, answer)
+
+
+def is_recent(what: Hashable, seconds: float) -> bool:
+    """Returns whether this operation got an answer less than some seconds ago."""
+    look = _look.get()
+    return look is not None and what in look.found and time.monotonic() - look.times[what] < seconds
 
 
 def forget_answer(what: Hashable) -> None:

@@ -4,7 +4,8 @@ Hint files may be missing, outdated or damaged. That only costs more lookups, th
 and commit times may repeat or decrease.
 
 On a remote storage the latest snapshot is one round trip if it is the one that this object saw last, or the next one:
-the hint, these two and the id after them are asked for at the same time. Nothing is trusted because it was seen before.
+the hint, these two and the id after them are asked for at the same time. The same holds for the earliest one. Nothing
+is trusted because it was seen before.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Snapshots:
         self._storage = storage
         self._paths = paths
         self._seen: int | None = None
+        self._seen_earliest: int | None = None
 
     @property
     def question(self) -> tuple[str, int, TablePaths]:
@@ -74,6 +76,11 @@ class Snapshots:
                 "backup, or delete it if it was copied there"
             )
         return found
+
+    @property
+    def seen_range(self) -> tuple[int, int] | None:
+        """The earliest and the latest id when this object saw them last, to guess what to ask for."""
+        return None if self._seen is None or self._seen_earliest is None else (self._seen_earliest, self._seen)
 
     def latest_id(self) -> int | None:
         """Returns the highest id, or ``None`` for a table without snapshots."""
@@ -138,19 +145,28 @@ class Snapshots:
 
     def earliest_id(self) -> int | None:
         """Returns the lowest id, or ``None`` for a table without snapshots."""
-        hint = self.earliest_hint()
-        if hint is not None:
-            if self._storage.is_remote:
-                is_there, has_previous = run_all(
-                    self._storage, [partial(self._is_there, hint), partial(self._is_there, hint - 1)]
-                )
-            else:
-                is_there = self._is_there(hint)
-                has_previous = is_there and self._is_there(hint - 1)
-            if is_there and not has_previous:
-                return hint
+        seen = self._seen_earliest if self._storage.is_remote else None
+        if seen is None:
+            hint = self.earliest_hint()
+            is_right = hint is not None and self._is_earliest(hint)
+        else:  # asked for at once
+            hint, is_right = run_both(self._storage, self.earliest_hint, partial(self._is_earliest, seen))
+            if hint != seen:
+                is_right = hint is not None and self._is_earliest(hint)
+        if is_right:
+            self._seen_earliest = hint
+            return hint
         ids = self.ids()
         return ids[0] if ids else None
+
+    def _is_earliest(self, snapshot_id: int) -> bool:
+        """Returns whether a snapshot exists and the one before it does not."""
+        if not self._storage.is_remote:
+            return self._is_there(snapshot_id) and not self._is_there(snapshot_id - 1)
+        is_there, has_previous = run_both(
+            self._storage, partial(self._is_there, snapshot_id), partial(self._is_there, snapshot_id - 1)
+        )
+        return is_there and not has_previous
 
     def latest_hint(self) -> int | None:
         """Returns the highest id according to the hint file, right or wrong; ``None`` without a readable hint."""

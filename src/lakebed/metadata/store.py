@@ -11,6 +11,7 @@ import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Final
 
 from lakebed.errors import SHARE_THE_WAREHOUSE, CommitConflictError, LakebedError, NotFoundError, StorageError
 from lakebed.format.paths import BRANCH_PREFIX, MAIN_BRANCH, TablePaths
@@ -18,11 +19,14 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.manifest_cache import ManifestCache
 from lakebed.metadata.manifests import SHARED_CACHE, Manifests
-from lakebed.metadata.one_look import looked_up, note_answer
+from lakebed.metadata.one_look import is_recent, looked_up, note_answer
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.snapshots import Snapshots
 from lakebed.options import TableOptions
 from lakebed.storage import Storage, Sync, run_all, run_both
+
+_MOMENT: Final = 1.0
+"""So many seconds old are answers at most that a write builds on without asking again."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,11 @@ class TableStore:
         """Looks up the schema and the latest snapshot at the same time, for the operation that begins."""
         if self.storage.is_remote:
             run_both(self.storage, self.schema, self.latest_snapshot)
+
+    def has_just_looked(self) -> bool:
+        """Returns whether this operation got the schema and the latest snapshot a moment ago, on a remote storage."""
+        questions = (self.schemas.question, self.snapshots.question)
+        return self.storage.is_remote and all(is_recent(each, _MOMENT) for each in questions)
 
     def _existing(self, schema: TableSchema | None) -> TableSchema:
         if schema is None:

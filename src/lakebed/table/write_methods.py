@@ -62,6 +62,7 @@ class WriteMethods:
             >>> orders.write([{"id": 4, "customer": "eve", "amount": 5.0, "day": "2025-01-31"}]).id
             2
         """
+        self._store.look()
         schema = checked_schema(self._store, writing=True)
         who = Identity.of(schema, commit_user, commit_identifier)
         run = partial(write_rows, self._store, data, row_kind=row_kind, who=who, engine=engine_for(data))
@@ -105,6 +106,7 @@ class WriteMethods:
             >>> orders.count()
             3
         """
+        self._store.look()
         schema = checked_schema(self._store, writing=True)
         who, engine = Identity.of(schema, commit_user, commit_identifier), engine_for(data)
         run = partial(overwrite_rows, self._store, data, partition, who, dynamic=dynamic, engine=engine)

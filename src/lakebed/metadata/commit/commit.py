@@ -203,7 +203,7 @@ class _Attempts:
         attempt = 0
         seen = 0
         while True:
-            latest = self._look()
+            latest = self._look(is_first=attempt == 0)
             done = self._done_before(seen)
             if done is not None:
                 self._writer.undo()
@@ -226,9 +226,16 @@ class _Attempts:
             attempt += 1
             self._wait(attempt, time.monotonic() - began)
 
-    def _look(self) -> Snapshot | None:
-        """Returns the latest snapshot, and looks at the same time which schema is the latest now."""
+    def _look(self, *, is_first: bool) -> Snapshot | None:
+        """Returns the latest snapshot, and looks at the same time which schema is the latest now.
+
+        The first attempt takes what the operation looked up a moment ago (:meth:`TableStore.look`), before it wrote
+        its data files. If another commit came since then, the last check notices it, and the next attempt looks again.
+        """
         store = self._store
+        if is_first and store.has_just_looked():
+            self._schema_now = store.schema()
+            return store.latest_snapshot()
         latest, self._schema_now = run_both(store.storage, store.snapshots.latest, store.fresh_schema)
         return latest
 

@@ -18,7 +18,8 @@ NextSequences: TypeAlias = Callable[[pa.Array | None], Mapping[tuple[bytes, int]
 
 def next_sequences(store: TableStore) -> NextSequences:
     """Returns a function for the first free sequence number of each bucket; all calls use the same snapshot."""
-    latest = cache(store.snapshots.latest)  # append tables never call it
+    # Append tables never call it.
+    latest = cache(store.latest_snapshot if store.has_just_looked() else store.snapshots.latest)
     return lambda partitions: sequences_at(store, latest(), partitions)
 
 

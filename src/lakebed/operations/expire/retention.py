@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lakebed.errors import OptionError
 from lakebed.format.time_text import parse_time
+from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.consumers import smallest_next_snapshot
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
@@ -81,12 +82,16 @@ def first_kept(
 
 def range_to_expire(store: TableStore, options: TableOptions, wanted: Retention) -> tuple[int, int]:
     """Returns the earliest snapshot and the first that stays; equal if none expires, which is cheap to find out."""
-    latest, earliest = run_both(store.storage, store.snapshots.latest_id, store.snapshots.earliest_id)
+    (latest, earliest), ahead = run_both(
+        store.storage,
+        lambda: run_both(store.storage, store.snapshots.latest_id, store.snapshots.earliest_id),
+        lambda: _read_ahead(store, wanted),
+    )
     if latest is None or earliest is None:
         return 0, 0
 
     def time_of(number: int) -> int | None:
-        found = store.snapshots.find(number)
+        found = ahead[number] if number in ahead else store.snapshots.find(number)
         return None if found is None else found.time_millis
 
     end = first_kept(earliest, latest, wanted, None, time_of)
@@ -94,3 +99,15 @@ def range_to_expire(store: TableStore, options: TableOptions, wanted: Retention)
         next_read = smallest_next_snapshot(store)
         end = end if next_read is None else max(min(end, next_read), earliest)
     return earliest, end
+
+
+def _read_ahead(store: TableStore, wanted: Retention) -> dict[int, Snapshot | None]:
+    """Returns the snapshot whose time decides whether one expires, by what this process saw last; often that is it."""
+    seen = store.snapshots.seen_range
+    if seen is None or not store.storage.is_remote:
+        return {}
+    earliest, latest = seen
+    if latest - earliest < wanted.retain_min:
+        return {}
+    number = max(latest - wanted.retain_max + 1, earliest) + 1
+    return {number: store.snapshots.find(number)}
