@@ -256,6 +256,7 @@ class Proxy:
             for task in tasks:
                 task.cancel()
             self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+            self._loop.run_until_complete(asyncio.sleep(0.01))  # sockets that were closed are released a moment later
         self._loop.close()
 
     def note(self, method: str, target: str) -> Request:
