@@ -50,7 +50,8 @@ def _expire_history(store: TableStore) -> None:
     if store.storage.is_remote and _is_nothing_due(store):
         return
     _try("consumers", store, lambda: expire_consumers(store))
-    _try("tags", store, lambda: expire_tags(store))
+    if TableOptions(store.schema().options).tag_time_expire_enabled:
+        _try("tags", store, lambda: expire_tags(store))
     _try("snapshots", store, lambda: expire_snapshots(store))
 
 

@@ -29,11 +29,10 @@ from lakebed.operations.compact.compact_manifests import ManifestCompaction, com
 from lakebed.operations.expire.expire_snapshots import Expiry, expire_snapshots
 from lakebed.operations.mark_partitions_done import mark_partitions_done
 from lakebed.operations.orphans import remove_orphan_files
-from lakebed.operations.read import BranchRead
 from lakebed.operations.repair.rebuild_index import IndexRebuild, rebuild_index
 from lakebed.operations.repair.remove_missing_files import remove_missing_files
 from lakebed.operations.repair.repair_torn import TableRepair, repair_torn
-from lakebed.operations.rescale import checked_buckets, rescale
+from lakebed.operations.rescale import checked_buckets, rescale, whole_partitions
 from lakebed.operations.verify.report import Report
 from lakebed.operations.verify.verify import verify
 from lakebed.rows.sort_order import SortOrder
@@ -137,7 +136,7 @@ class MaintenanceMethods:
         latest = self._store.snapshots.latest()
         if latest is None:
             return None
-        own = BranchRead(self._store, schema, latest, schema.fields, node)
+        own = whole_partitions(self._store, schema, latest, node)
         session = spark or self._spark
         rows: Any = pa.RecordBatchReader.from_batches(schema.arrow_schema, own.batches())
         if session is not None:

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.MetadataAttribute$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -88,10 +89,20 @@ public final class Plans {
     return below instanceof DataSourceV2ScanRelation ? ((DataSourceV2ScanRelation) below).relation() : null;
   }
 
-  /** Returns the columns of a table as a statement refers to them; {@code plan} is one that {@link #tableOf} knows. */
+  /**
+   * Returns the columns of a table as a statement refers to them, without metadata columns; {@code plan} is one that
+   * {@link #tableOf} knows.
+   */
   public static Seq columnsOf(LogicalPlan plan) {
-    Seq columns = tableOf(plan).output();
-    return plan instanceof Project ? (Seq) plan.output().take(columns.size()) : columns;
+    Seq all = tableOf(plan).output();
+    Seq given = plan instanceof Project ? plan.output() : all;
+    ArrayBuffer columns = new ArrayBuffer();
+    for (int i = 0; i < all.size(); i++) {
+      if (!MetadataAttribute$.MODULE$.isValid(((Attribute) all.apply(i)).metadata())) {
+        columns.addOne(given.apply(i));
+      }
+    }
+    return (Seq) columns.toSeq();
   }
 
   /** Returns a plan over other rows of its table; {@code rows} has the columns of the table under the same ids. */
