@@ -37,12 +37,14 @@ DELETE FROM t WHERE __paimon_file_path LIKE '%day=y%';
 SELECT id FROM t ORDER BY id;
 --> 1
 --> 2
-MERGE INTO t USING (SELECT 1 AS n) s ON t.__paimon_row_index = s.n WHEN MATCHED THEN UPDATE SET name = 'm' WHEN NOT MATCHED THEN INSERT VALUES (9, 'n', 'w');
+MERGE INTO t USING (SELECT 1 AS n) s ON t.__paimon_row_index = s.n WHEN MATCHED THEN UPDATE SET name = 'm' WHEN NOT MATCHED THEN INSERT (id, name, day) VALUES (9, 'n', 'w');
 SELECT id, name FROM t ORDER BY id;
 --> 1 | a
 --> 2 | m
 UPDATE t SET __paimon_bucket = 1;
---! __paimon_bucket
+--! column '__paimon_bucket' says where a row is stored; it cannot be set
+MERGE INTO t USING (SELECT 1 AS n) s ON t.id = s.n WHEN MATCHED THEN UPDATE SET t.__paimon_bucket = 1;
+--! cannot be set
 CREATE TABLE vectors (id INT, name STRING) TBLPROPERTIES ('deletion-vectors.enabled' = 'true');
 INSERT INTO vectors VALUES (1, 'a'), (2, 'b'), (3, 'c');
 CALL sys.compact('vectors');

@@ -9,6 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.MetadataAttribute$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -46,6 +47,13 @@ public final class Plans {
    * casts.
    */
   public static Object aligned(String verb, Seq columns, Seq assignments) throws Throwable {
+    for (int i = 0; i < assignments.size(); i++) {
+      Expression key = ((Assignment) assignments.apply(i)).key();
+      if (key instanceof Attribute && MetadataAttribute$.MODULE$.isValid(((Attribute) key).metadata())) {
+        throw new Failure(
+            "column '" + ((Attribute) key).name() + "' says where a row is stored; it cannot be set", "UnsupportedError");
+      }
+    }
     return SparkVersions.called(AssignmentUtils.class, "align" + verb + "Assignments", new Object[] {columns, assignments});
   }
 
