@@ -81,7 +81,9 @@ def _origin(field: Field, path: str, place: dict[str, Any], schema: TableSchema,
     if field.name == FILE_PATH:
         value: Any = path if "://" in path else f"file:{path}"
     elif field.name == PARTITION:
-        (value,) = partition_table(pa.array([place["partition"]], pa.binary()), schema.partition_fields).to_pylist() or [{}]
+        (value,) = partition_table(
+            pa.array([place["partition"]], pa.binary()), schema.partition_fields
+        ).to_pylist() or [{}]
     else:
         value = place["bucket"]
     return pa.repeat(pa.scalar(value, kind), len(found))

@@ -37,7 +37,8 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _SUFFIXED: Final = re.compile(
-    r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(?<![\w.])((?:\d+(?:\.\d*)?|\.\d+)(?:E[+-]?\d+)?)(?:BD|[YSLFD])\b""", re.IGNORECASE
+    r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(?<![\w.])((?:\d+(?:\.\d*)?|\.\d+)(?:E[+-]?\d+)?)(?:BD|[YSLFD])\b""",
+    re.IGNORECASE,
 )
 _SPELLINGS: Final = {
     "INTEGER": "INT",

@@ -128,9 +128,7 @@ class FileReader:
         yield rows.filter(pa.array(pred.matches_rows(self.predicate, rows))).select([c.name for c in self.columns])
 
 
-def needed_columns(
-    columns: tuple[Field, ...], predicate: pred.Node | None, schema: TableSchema
-) -> tuple[Field, ...]:
+def needed_columns(columns: tuple[Field, ...], predicate: pred.Node | None, schema: TableSchema) -> tuple[Field, ...]:
     """Returns the columns of a read and those that only its condition needs."""
     asked = {column.name for column in columns}
     extra = frozenset() if predicate is None else pred.columns(predicate) - asked

@@ -24,7 +24,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakebed.errors import UnsupportedError
-from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.plan.file_scan import stats_mask
