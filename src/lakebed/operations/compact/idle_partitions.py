@@ -15,7 +15,9 @@ from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
 
 
-def idle_partitions(store: TableStore, schema: TableSchema, idle_for: dt.timedelta) -> pred.Node:
+def idle_partitions(
+    store: TableStore, schema: TableSchema, idle_for: dt.timedelta, *, now: dt.datetime | None = None
+) -> pred.Node:
     """Returns the condition for the partitions whose newest file is older than this."""
     if not schema.partition_keys:
         raise OptionError(f"table {store.name} has no partitions that could be idle")
@@ -24,7 +26,8 @@ def idle_partitions(store: TableStore, schema: TableSchema, idle_for: dt.timedel
         return pred.FALSE
     entries = live_entries(store, latest)
     newest = entries.group_by("partition", use_threads=False).aggregate([("creation_time", "max")])
-    limit = pa.scalar(dt.datetime.now() - idle_for, pa.timestamp("us"))  # noqa: DTZ005 - files record local times
+    moment = dt.datetime.now() if now is None else now  # noqa: DTZ005 - files record local times
+    limit = pa.scalar(moment - idle_for, pa.timestamp("us"))
     idle = newest.filter(pc.less(newest["creation_time_max"].cast(pa.timestamp("us")), limit))
     specs = partition_table(idle["partition"].combine_chunks(), schema.partition_fields).to_pylist()
     return pred.disjunction(partition_predicate(schema, spec) for spec in specs) if specs else pred.FALSE
