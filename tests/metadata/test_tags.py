@@ -30,6 +30,7 @@ from lakebed.metadata.tags import (
     rename_tag,
     replace_tag,
 )
+from lakebed.operations.after_commit import after_commit
 
 NOW = dt.datetime(2026, 5, 6, 7, 8, 9)
 DAY = dt.timedelta(days=1)
@@ -341,11 +342,13 @@ def test_expiry_by_age(tmp_path: Path) -> None:
         expire_tags(store, older_than="whenever")
 
 
-def test_expiry_can_be_switched_off(tmp_path: Path) -> None:
-    store = history(tmp_path, "a", options={"tag.time-expire-enabled": "false"})
-    create_tag(store, "t", time_retained=DAY, now=NOW)
-    assert expire_tags(store, now=NOW + 2 * DAY) == []
-    assert expire_tags(store, now=NOW + 2 * DAY, older_than=NOW + DAY) == ["t"]
+@pytest.mark.parametrize("enabled", [True, False])
+def test_expiry_after_commits_can_be_switched_off(tmp_path: Path, enabled: bool) -> None:
+    store = history(tmp_path, "a", options={"tag.time-expire-enabled": str(enabled).lower()})
+    create_tag(store, "t", time_retained=DAY, now=NOW - 2 * DAY)
+    after_commit(store)
+    assert names(store) == ([] if enabled else ["t"])
+    assert expire_tags(store, now=NOW) == ([] if enabled else ["t"])
 
 
 def test_expired_tags_take_their_files(tmp_path: Path) -> None:

@@ -111,3 +111,29 @@ def test_what_cannot_be(lake: Lake, table: Table) -> None:
         lake.create_table("db.u", "id INT").rescale(3)
     assert lake.create_table("db.empty", "id INT", options={"bucket": "1", "bucket-key": "id"}).rescale(2) is None
     assert table.rescale(3, where="p = 'nowhere'") is None
+
+
+def test_rows_that_no_reader_sees_yet_are_kept(lake: Lake) -> None:
+    table = lake.create_table(
+        "db.t", "id BIGINT, v STRING", primary_key=["id"], options={"bucket": "1", "deletion-vectors.enabled": "true"}
+    )
+    table.write([{"id": 1, "v": "one"}, {"id": 2, "v": "two"}])
+    lake.table("db.t", options={"write-only": True}).write([{"id": 2, "v": "new"}, {"id": 3, "v": "three"}])
+    assert table.scan().count() == 2
+    table.rescale(2)
+    rows = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+    assert rows == [{"id": 1, "v": "one"}, {"id": 2, "v": "new"}, {"id": 3, "v": "three"}]
+    assert table.verify(deep=True).ok
+
+
+def test_rows_that_cannot_be_merged_in_advance_are_not_lost(lake: Lake) -> None:
+    table = lake.create_table(
+        "db.t", "id BIGINT, v STRING", primary_key=["id"], options={"bucket": "1", "merge-engine": "first-row"}
+    )
+    table.write([{"id": 1, "v": "one"}])
+    lake.table("db.t", options={"write-only": True}).write([{"id": 2, "v": "two"}])
+    with pytest.raises(UnsupportedError, match=r"compact\(\)"):
+        table.rescale(2)
+    table.compact()
+    table.rescale(2)
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]

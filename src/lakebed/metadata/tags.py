@@ -310,17 +310,16 @@ def expire_tags(
     """Deletes the tags whose retention is over, and returns their names.
 
     With ``older_than``, a time or a length of time before now such as ``30 d``, tags that were created before it are
-    deleted too. ``tag.time-expire-enabled=false`` keeps tags after their retention, but does not change ``older_than``.
-    Tags without a retention have no creation time; the time of their file counts.
+    deleted too. ``tag.time-expire-enabled=false`` only means that commits do not call this. Tags without a retention
+    have no creation time; the time of their file counts.
     """
     moment = dt.datetime.now() if now is None else _local(now)  # noqa: DTZ005 - tags hold local times
     limit = None if older_than is None else _moment(older_than, moment)
-    timed = TableOptions(store.schema().options).tag_time_expire_enabled
     written = _modified_millis(store)
     doomed = []
     for tag in _read_tags(store, sorted(written)):
         made = tag.create_time or local_datetime(written.get(tag.name, 0))
-        up = timed and tag.expires_at is not None and tag.expires_at < moment
+        up = tag.expires_at is not None and tag.expires_at < moment
         if up or (limit is not None and made < limit):
             doomed.append(tag.name)
     read = run_all(store.storage, [partial(_read, store, name) for name in doomed])

@@ -50,8 +50,13 @@ def _expire_history(store: TableStore) -> None:
     if store.storage.is_remote and _is_nothing_due(store):
         return
     _try("consumers", store, lambda: expire_consumers(store))
-    _try("tags", store, lambda: expire_tags(store))
+    _try("tags", store, lambda: _expire_due_tags(store))
     _try("snapshots", store, lambda: expire_snapshots(store))
+
+
+def _expire_due_tags(store: TableStore) -> None:
+    if TableOptions(store.schema().options).tag_time_expire_enabled:
+        expire_tags(store)
 
 
 def _is_nothing_due(store: TableStore) -> bool:

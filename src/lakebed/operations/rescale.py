@@ -14,13 +14,16 @@ import pyarrow.compute as pc
 
 from lakebed.engine import IN_PROCESS, Engine, NewFiles
 from lakebed.errors import CommitConflictError, OptionError, UnsupportedError
+from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.commit.commit import Change, Commit
 from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.store import TableStore
+from lakebed.operations.compact.compaction_rules import skips_level0
 from lakebed.operations.overwrite import lifted, replace_partitions
+from lakebed.operations.read import BranchRead
 from lakebed.operations.write import Guard, unguarded, write_files
 from lakebed.options import TableOptions
 
@@ -36,6 +39,27 @@ def checked_buckets(schema: TableSchema, buckets: int | None, name: str) -> int:
     if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
         raise OptionError(f"the number of buckets is {wanted!r}; it must be an integer of at least 1")
     return wanted
+
+
+def whole_partitions(
+    store: TableStore, schema: TableSchema, planned_on: Snapshot, where: pred.Node | None
+) -> BranchRead:
+    """Returns a read of all rows of the partitions, also of those at level 0 that other reads skip.
+
+    Their files are replaced, so a row that is not read would be lost.
+
+    Raises:
+        UnsupportedError: There are such rows, and only a compaction can merge them.
+    """
+    merging = schema.with_options({**schema.options, "deletion-vectors.merge-on-read": "true"})
+    read = BranchRead(store, merging, planned_on, schema.fields, where)
+    if skips_level0(merging):
+        levels = live_entries(store, planned_on, read.partitions())["level"]
+        if pc.any(pc.equal(levels, 0)).as_py():
+            raise UnsupportedError(
+                f"table {store.name} has rows that are not compacted yet, and rescaling would lose them; call compact() first"
+            )
+    return read
 
 
 def rescale(

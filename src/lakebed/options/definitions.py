@@ -267,7 +267,7 @@ _HISTORY: Final = (
     Option("tag.period-formatter", HONOURED, ENUM, "with_dashes", "Format of the names of automatic tags. Lakebed reads their names with it (incremental-to-auto-tag).", values=("with_dashes", "without_dashes", "without_dashes_and_spaces")),
     Option("tag.num-retained-max", KEPT, INT, None, "Number of automatic tags above which other engines delete the oldest ones."),
     Option("tag.default-time-retained", HONOURED, TIME, None, "How long a tag is kept if it was created without a time.", unset="forever"),
-    Option("tag.time-expire-enabled", HONOURED, BOOL, "true", "Whether tags are deleted when their time is over."),
+    Option("tag.time-expire-enabled", HONOURED, BOOL, "true", "Whether commits delete tags whose time is over."),
     Option("tag.batch.customized-name", KEPT, TEXT, None, "Name of the tag that a batch job of another engine creates."),
     Option("tag.create-success-file", KEPT, BOOL, "false", "Whether other engines write a success file for a new tag."),
     Option("tag.callbacks", KEPT, LIST, None, "Java classes that other engines call after they create a tag."),

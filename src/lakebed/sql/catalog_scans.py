@@ -14,11 +14,12 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import LakebedError
+from lakebed.errors import LakebedError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.types.data_types import Atomic, Field, field_from_arrow
 from lakebed.operations.read_changes import Part
 from lakebed.spark.columns import spark_arrow_schema, spark_batches, spark_schema
+from lakebed.spark.predicates import named
 from lakebed.spark.read.read_frame import planned_on, to_spark
 from lakebed.spark.session import without_pandas_note
 from lakebed.sql.jvm.jvm_values import Jvm
@@ -93,13 +94,17 @@ class TableScan(
         parts: Sequence[Part],
         make_stream: MakeStream,
         limit: int | None,
+        origins: Sequence[Field],
     ) -> None:
-        super().__init__(jvm, fields, title)
+        super().__init__(jvm, [*fields, *origins], title)
+        self._origins = origins
         self._parts = [planned_on(jvm.spark, part) for part in parts]
         self._make_stream = make_stream
         self._limit = limit
 
     def toMicroBatchStream(self, location: str) -> Any:  # noqa: N802 - Java's name
+        if self._origins:
+            raise UnsupportedError(f"{self._title}: a stream has no metadata columns such as {self._origins[0].name!r}")
         return self._make_stream(location)
 
     def get(self) -> Any:
@@ -108,7 +113,9 @@ class TableScan(
 
     @cached_property
     def _frame(self) -> Any:
-        return to_spark(self._jvm.spark, self._parts, limit=self._limit)
+        rows = to_spark(self._jvm.spark, self._parts, limit=self._limit, origins=self._origins)
+        # Without other columns the parts read one, which does not belong to the scan.
+        return rows.select(*(named(field.name) for field in self._fields)) if self._origins else rows
 
     def _total(self, column: str) -> int:
         return sum(int(pc.sum(part.result.entries[column]).as_py() or 0) for part in self._parts)
@@ -183,12 +190,20 @@ class TableScanBuilder(
     """Takes the columns, conditions and limit that Spark pushes down, and builds the scan."""
 
     def __init__(
-        self, jvm: Jvm, title: str, fields: Sequence[Field], make_parts: MakeParts, make_stream: MakeStream
+        self,
+        jvm: Jvm,
+        title: str,
+        fields: Sequence[Field],
+        make_parts: MakeParts,
+        make_stream: MakeStream,
+        origins: Sequence[Field],
     ) -> None:
         super().__init__(jvm)
         self._title = title
         self._all = fields
         self._fields = fields
+        self._all_origins = origins
+        self._origins: list[Field] = []
         self._make_parts = make_parts
         self._make_stream = make_stream
         self._pushed: list[Any] = []
@@ -198,6 +213,7 @@ class TableScanBuilder(
     def pruneColumns(self, schema: Any) -> None:  # noqa: N802 - Java's name
         names = set(schema.fieldNames())
         self._fields = [field for field in self._all if field.name in names]
+        self._origins = [field for field in self._all_origins if field.name in names]
 
     def pushPredicates(self, predicates: Any) -> Any:  # noqa: N802 - Java's name
         found = nodes(self._jvm.bridge.describe(predicates), self._all)
@@ -223,7 +239,7 @@ class TableScanBuilder(
         node = pred.conjunction(self._nodes) if self._nodes else None
         read = self._fields or [_smallest(self._all)]  # count(*) needs no column
         parts = self._make_parts([field.name for field in read], node)
-        return TableScan(self._jvm, self._fields, self._title, parts, self._make_stream, self._limit)
+        return TableScan(self._jvm, self._fields, self._title, parts, self._make_stream, self._limit, self._origins)
 
     def _predicates(self, items: Sequence[Any]) -> Any:
         return self._jvm.array(self._jvm.connector.expressions.filter.Predicate, items)

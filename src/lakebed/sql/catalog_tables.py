@@ -11,6 +11,7 @@ from lakebed.errors import DataError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.types.data_types import Field, field_from_arrow
 from lakebed.operations.read_changes import Part
+from lakebed.rows.row_origins import origin_fields
 from lakebed.spark.write.write_mode import WriteMode
 from lakebed.sql.analyze_table import analyze_table, is_analysis
 from lakebed.sql.catalog_partitions import Partitions
@@ -48,6 +49,7 @@ _TABLE: Final = (
     _CATALOG + "SupportsWrite",
     _CATALOG + "SupportsDeleteV2",
     _CATALOG + "SupportsAtomicPartitionManagement",
+    _CATALOG + "SupportsMetadataColumns",
     "java.util.function.Function",
 )
 
@@ -95,6 +97,13 @@ class TableProxy(_Table, implements=_TABLE):
         travels = bool(travel) or (asked and table.latest_snapshot() is not None)
         super().__init__(jvm, name, table.scan(**travel).columns if travels else table.schema.fields)
         self._partitions = Partitions(jvm, table)
+        self._origins = origin_fields(table.schema)
+
+    def metadataColumns(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.bridge.metadataColumns(self._jvm.struct(self._origins))
+
+    def canRenameConflictingMetadataColumns(self) -> bool:  # noqa: N802 - Java's name
+        return False
 
     def properties(self) -> Any:
         schema = self._table.schema
@@ -127,7 +136,7 @@ class TableProxy(_Table, implements=_TABLE):
         def stream(checkpoint: str) -> Any:
             return micro_batch_stream(self._jvm, store_of(table), self._fields, _stream_options(options), checkpoint)
 
-        return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts, stream)
+        return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts, stream, self._origins)
 
     def _check_columns(self, table: Table, columns: Sequence[str]) -> None:
         """Raises UnsupportedError if the version lacks a column: Spark before 4.3 reads columns before options."""

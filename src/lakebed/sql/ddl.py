@@ -23,6 +23,7 @@ _KEY_NAMES: Final = ("primary-key", "primary_key")
 _SPARKS_OWN: Final = frozenset(
     {"provider", "comment", "location", "owner", "external", "is_managed_location", "table_type", "collation"}
 )
+_STORED_AS: Final = "hive.stored-as"
 _REPLACING: Final = {"DeleteColumn", "AddColumn"}  # in one statement only REPLACE COLUMNS has both
 _OPTION_COPY: Final = "option."
 _STRING: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'", re.DOTALL)
@@ -53,6 +54,10 @@ def definition(
     if provider is not None and provider.lower() not in _PROVIDERS:
         raise UnsupportedError(
             f"USING {provider}: tables of this catalog are Paimon tables; write USING paimon, or leave it out"
+        )
+    if _STORED_AS in properties:
+        raise UnsupportedError(
+            "STORED AS: option 'file.format' says how the files of a table are written; leave STORED AS out"
         )
     if properties.get("external") == "true":
         raise UnsupportedError("EXTERNAL: a table is stored in the folder of its database; leave EXTERNAL out")

@@ -17,13 +17,15 @@ from lakebed.errors import UnsupportedError
 from lakebed.format.row_kind import DELETE, INSERT, KIND_TEXTS, UPDATE_AFTER
 from lakebed.format.types.data_types import Field
 from lakebed.options import TableOptions
+from lakebed.rows.row_origins import origin_fields
 from lakebed.scan import Scan
 from lakebed.spark.columns import spark_type
 from lakebed.spark.predicates import named
+from lakebed.spark.read.read_frame import to_spark
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import JavaThrow
 from lakebed.table import Table
-from lakebed.table.internals import check_row_changes, check_row_deletes, replace_rows
+from lakebed.table.internals import check_row_changes, check_row_deletes, parts_of, replace_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -78,7 +80,9 @@ class _Target:
 
     def rows_of(self, scan: Scan) -> DataFrame:
         """Returns the rows of a scan, which is pinned to its snapshot."""
-        given = scan.to_spark(self.jvm.spark)._jdf  # noqa: SLF001 - no public way
+        names = [self.relation.output().apply(i).name() for i in range(self.relation.output().size())]
+        origins = [field for field in origin_fields(self.schema) if field.name in names]
+        given = to_spark(self.jvm.spark, parts_of(scan), origins=origins)._jdf  # noqa: SLF001 - no public way
         rows = self.jvm.bridge.columnsAs(given, self.relation.output())
         return self.frame(self.jvm.bridge.over(self.plan, rows))
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from lakebed.errors import AlreadyExistsError, LakebedError, NotFoundError, StorageError, UnsupportedError
 from lakebed.lake import Lake, open_any
 from lakebed.metadata.plan.interval import INCREMENTAL_OPTIONS
+from lakebed.operations.replace_table import can_replace
 from lakebed.sql import options_in_names
 from lakebed.sql.catalog_tables import SCAN_OPTIONS, OpenTable, StagedTableProxy, SystemTableProxy, TableProxy
 from lakebed.sql.ddl import changes, definition
@@ -33,6 +34,7 @@ from lakebed.sql.sys_tables import DATABASE as _SYS
 from lakebed.sql.sys_tables import global_table
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
+from lakebed.table.internals import replace_table
 
 _LOG: Final = logging.getLogger("lakebed")
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
@@ -285,7 +287,16 @@ class Catalog(
             raise
 
     def _take_place(self, made: str, name: str) -> None:
-        """Renames the old table first and drops it last: both tables survive an interruption."""
+        """Gives a table the place of another one.
+
+        The history stays, unless the partition columns change. Then the old table is renamed first and dropped last, so
+        that both tables survive an interruption.
+        """
+        new, old = self._lake.table(made), self._lake.table(name)
+        if can_replace(old.schema, new.schema):
+            replace_table(old, new)
+            self._lake.drop_table(made)
+            return
         aside = f"{name}_replaced_{uuid.uuid4().hex[:8]}"
         self._lake.rename_table(name, aside)
         self._lake.rename_table(made, name)

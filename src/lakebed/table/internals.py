@@ -15,6 +15,8 @@ from lakebed.metadata.store import TableStore
 from lakebed.operations.delete import check_removes
 from lakebed.operations.read_changes import Part
 from lakebed.operations.replace_rows import replace_rows as replace_files
+from lakebed.operations.replace_table import replaced_schema
+from lakebed.operations.rescale import whole_partitions
 from lakebed.rows.merge_engines.merge_rows import MergeSpec
 from lakebed.scan import Scan
 from lakebed.spark.choose_engine import engine_for
@@ -64,6 +66,28 @@ def with_changes(table: Table, changes: Sequence[Change]) -> Table:
         raise NotFoundError(f"table {table.name} does not exist")
     changed = derive(latest, rules.changes, store.snapshots.latest() is not None)
     return Table(store.with_next_schema(changed), table._spark)  # noqa: SLF001 - this module is the one way to it
+
+
+def replace_table(table: Table, made: Table) -> None:
+    """Gives a table the columns, keys, options and rows of another one; its snapshots, tags and branches stay.
+
+    Raises:
+        UnsupportedError: The other table has other partition columns (:func:`can_replace` tells).
+    """
+    store, source = store_of(table), store_of(made)
+    latest = source.snapshots.latest()
+    with replaced_schema(store, made.schema):
+        if latest is None:
+            return
+        schema = source.schema()
+        read = whole_partitions(source, schema, latest, None)
+        session = table._spark  # noqa: SLF001 - this module is the one way to it
+        rows: Any = pa.RecordBatchReader.from_batches(schema.arrow_schema, read.batches())
+        if session is not None:
+            from lakebed.spark.read.read_frame import to_spark  # noqa: PLC0415 - Spark is optional
+
+            rows = to_spark(session, [read])
+        table.write(rows)
 
 
 def replace_rows(table: Table, scan: Scan, data: Any, *, operation: str) -> Snapshot | None:

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from lakebed.deprecation import stated_dry_run
 from lakebed.errors import LakebedError, OptionError
+from lakebed.format import predicate as pred
 from lakebed.format.partition_names import partition_text
 from lakebed.format.printed import Dropped
 from lakebed.format.snapshot import Snapshot
-from lakebed.format.time_text import Length, Time
+from lakebed.format.time_text import Length, Time, parse_length
 from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.one_look import one_look
 from lakebed.metadata.references.removal import Removal
@@ -26,14 +27,14 @@ from lakebed.operations.analyze import analyze, columns_to_analyze
 from lakebed.operations.compact.compact_append import compact_append_table
 from lakebed.operations.compact.compact_keyed import compact_keyed_table
 from lakebed.operations.compact.compact_manifests import ManifestCompaction, compact_manifests
+from lakebed.operations.compact.idle_partitions import idle_partitions
 from lakebed.operations.expire.expire_snapshots import Expiry, expire_snapshots
 from lakebed.operations.mark_partitions_done import mark_partitions_done
 from lakebed.operations.orphans import remove_orphan_files
-from lakebed.operations.read import BranchRead
 from lakebed.operations.repair.rebuild_index import IndexRebuild, rebuild_index
 from lakebed.operations.repair.remove_missing_files import remove_missing_files
 from lakebed.operations.repair.repair_torn import TableRepair, repair_torn
-from lakebed.operations.rescale import checked_buckets, rescale
+from lakebed.operations.rescale import checked_buckets, rescale, whole_partitions
 from lakebed.operations.verify.report import Report
 from lakebed.operations.verify.verify import verify
 from lakebed.rows.sort_order import SortOrder
@@ -64,6 +65,7 @@ class MaintenanceMethods:
         where: str | None = None,
         order_by: Sequence[str] = (),
         strategy: str = "order",
+        idle_for: Length | None = None,
         report: Callable[[int, int], None] | None = None,
         spark: SparkSession | None = None,
     ) -> Snapshot | None:
@@ -78,6 +80,7 @@ class MaintenanceMethods:
             where: A SQL expression over the partition columns that selects partitions.
             order_by: The names of the columns to sort by.
             strategy: How to sort: ``order`` by one column after the other, ``zorder`` or ``hilbert`` along a curve.
+            idle_for: Only partitions that got no file for this long, such as ``"1 d"``.
             report: Called with the number of finished buckets (or groups of files) and the number of all.
             spark: A Spark session whose tasks do the work; by default the one given to ``connect``, else this process.
 
@@ -94,6 +97,9 @@ class MaintenanceMethods:
         """
         schema = checked_schema(self._store, writing=True)
         node = None if where is None else parse_where(where, schema.partition_fields)
+        if idle_for is not None:
+            idle = idle_partitions(self._store, schema, parse_length(idle_for, "idle_for"))
+            node = idle if node is None else pred.conjunction([node, idle])
         order = SortOrder.of(schema, strategy, order_by, where=f"table {self._store.name}") if order_by else None
         run = compact_keyed_table if schema.primary_keys else partial(compact_append_table, order=order)
         engine = engine_on(spark or self._spark)
@@ -137,7 +143,7 @@ class MaintenanceMethods:
         latest = self._store.snapshots.latest()
         if latest is None:
             return None
-        own = BranchRead(self._store, schema, latest, schema.fields, node)
+        own = whole_partitions(self._store, schema, latest, node)
         session = spark or self._spark
         rows: Any = pa.RecordBatchReader.from_batches(schema.arrow_schema, own.batches())
         if session is not None:

@@ -15,3 +15,7 @@ CREATE TABLE no (id INT, a ARRAY<INT> DEFAULT array(1 + 1));
 --! is not a value of type
 CREATE TABLE no (id INT, s STRUCT<x: INT, y: STRING> DEFAULT struct(1));
 --! DEFAULT
+CREATE TABLE typed (id INT, n BIGINT DEFAULT 5L, m MAP<INT, DOUBLE> DEFAULT map(99, 99.5D), t MAP<BIGINT, STRING> DEFAULT map(9, "it's"));
+INSERT INTO typed (id) VALUES (1);
+SELECT n, m[99], t[9] FROM typed;
+--> 5 | 99.5 | it's

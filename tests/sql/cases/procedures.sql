@@ -40,6 +40,14 @@ CALL sys.compact_manifest('t');
 --> true
 CALL sys.compact_manifest(table => 't', dry_run => true);
 --> true
+CALL sys.compact_manifest(table => 't', manifest_sort_enabled => true, manifest_sort_partition_field => 'dt');
+--> true
+CALL sys.compact_manifest(table => 't', manifest_sort_max_rewrite_size => 'much');
+--! manifest-sort.max-rewrite-size
+CALL sys.compact(table => 't', partition_idle_time => '1 d', partitions => 'dt="20240102"');
+--> true
+CALL sys.compact(table => 't', partition_idle_time => 'soon');
+--! give a length of time such as '7 d'
 CALL sys.create_tag('t', 'one', 1);
 --> true
 CALL sys.create_tag(table => 't', tag => 'kept', snapshot => 2, time_retained => '1 d');

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from lakebed.errors import SchemaError
 from lakebed.format.types.data_types import Array, Atomic, DataType, Map, Row
-from lakebed.format.types.sql_types import Reader
+from lakebed.format.types.sql_types import Reader, without_number_suffixes
 
 _CONSTRUCTOR: Final = re.compile(r"\s*(?:array|map|struct|named_struct)\s*\(.*\)\s*", re.IGNORECASE | re.DOTALL)
 
@@ -37,7 +37,7 @@ def nested_value(text: str, data_type: DataType, leaf: Leaf) -> Any:
     >>> nested_value("array(1, NULL)", Array(Atomic("INT")), lambda text, _: int(text))
     [1, None]
     """
-    reader = Reader(text, "the default")
+    reader = Reader(without_number_suffixes(text), "the default")
     value = _value(reader, data_type, leaf)
     reader.expect_end()
     return value

@@ -36,6 +36,10 @@ _TOKEN: Final = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_SUFFIXED: Final = re.compile(
+    r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(?<![\w.])((?:\d+(?:\.\d*)?|\.\d+)(?:E[+-]?\d+)?)(?:BD|[YSLFD])\b""",
+    re.IGNORECASE,
+)
 _SPELLINGS: Final = {
     "INTEGER": "INT",
     "LONG": "BIGINT",
@@ -86,10 +90,21 @@ def parse_literal(text: str) -> str | None:
     >>> parse_literal("'it''s'"), parse_literal("-1.5"), parse_literal("DATE '2020-01-01'"), parse_literal("NULL")
     ("it's", '-1.5', '2020-01-01', None)
     """
-    reader = Reader(text, "the default")
+    reader = Reader(without_number_suffixes(text), "the default")
     value = reader.literal()
     reader.expect_end()
     return value
+
+
+def without_number_suffixes(text: str) -> str:
+    """Returns literals without what Spark's SQL writes behind a number to give it a type.
+
+    The type of a default is that of its column.
+
+    >>> without_number_suffixes("map(1L, 99.5D, '1L')")
+    "map(1, 99.5, '1L')"
+    """
+    return _SUFFIXED.sub(lambda found: found[1] or found[2], text)
 
 
 class Reader:

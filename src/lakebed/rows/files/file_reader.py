@@ -23,7 +23,7 @@ from lakebed.metadata.store import TableStore
 from lakebed.rows.files.evolve import evolve
 from lakebed.rows.files.parquet import pushed_condition, read_parquet, without_rows
 
-__all__ = ["DeletedRows", "FileReader", "data_file_paths"]
+__all__ = ["DeletedRows", "FileReader", "data_file_paths", "needed_columns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class FileReader:
     def _read_part(self, part: _Part) -> Iterator[pa.Table]:
         file_schema = self.store.schemas.get(part.schema_id)
         by_id = file_schema.fields_by_id
-        needed = self._needed_columns()
+        needed = needed_columns(self.columns, self.predicate, self.schema)
         present = [by_id[column.id] for column in needed if column.id in by_id]
         pushed, decides = pushed_condition(self.predicate if part.deleted is None else None, self.schema, by_id)
         stored = pa.schema([field_to_arrow(column).with_nullable(True) for column in file_schema.fields])
@@ -127,11 +127,12 @@ class FileReader:
         rows = evolve(table, present, needed, where=where)
         yield rows.filter(pa.array(pred.matches_rows(self.predicate, rows))).select([c.name for c in self.columns])
 
-    def _needed_columns(self) -> tuple[Field, ...]:
-        """The columns asked for, and those that only the predicate reads."""
-        asked = {column.name for column in self.columns}
-        extra = () if self.predicate is None else pred.columns(self.predicate) - asked
-        return (*self.columns, *(column for column in self.schema.fields if column.name in extra))
+
+def needed_columns(columns: tuple[Field, ...], predicate: pred.Node | None, schema: TableSchema) -> tuple[Field, ...]:
+    """Returns the columns of a read and those that only its condition needs."""
+    asked = {column.name for column in columns}
+    extra = frozenset() if predicate is None else pred.columns(predicate) - asked
+    return (*columns, *(column for column in schema.fields if column.name in extra))
 
 
 @dataclass(slots=True)

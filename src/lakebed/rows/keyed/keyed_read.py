@@ -22,7 +22,7 @@ from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.metadata.plan.levels import LevelFile, by_bucket, level_files, oldest_first, sections
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
-from lakebed.rows.files.file_reader import DeletedRows, FileReader, data_file_paths
+from lakebed.rows.files.file_reader import DeletedRows, FileReader, data_file_paths, needed_columns
 from lakebed.rows.keyed.keyed_merge import SYSTEM_SCHEMA, Before, Merger, Piece, Source
 from lakebed.rows.keyed.read_merge import ReadMerger
 from lakebed.rows.merge_engines.merge_rows import MergeSpec
@@ -230,6 +230,4 @@ class KeyedReader:
 
     def _wanted(self) -> tuple[Field, ...]:
         """The columns asked for, and those that only the predicate reads."""
-        asked = {column.name for column in self.columns}
-        extra = frozenset() if self.predicate is None else pred.columns(self.predicate) - asked
-        return (*self.columns, *(column for column in self.schema.fields if column.name in extra))
+        return needed_columns(self.columns, self.predicate, self.schema)

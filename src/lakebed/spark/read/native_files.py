@@ -24,11 +24,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from lakebed.errors import UnsupportedError
-from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.plan.file_scan import stats_mask
-from lakebed.rows.files.file_reader import DeletedRows, FileReader, data_file_paths
+from lakebed.rows.files.file_reader import DeletedRows, FileReader, data_file_paths, needed_columns
 from lakebed.rows.files.parquet import check_formats
 from lakebed.rows.keyed.keyed_merge import SYSTEM_COLUMNS
 from lakebed.rows.keyed.keyed_read import KeyedReader
@@ -134,7 +133,9 @@ def _fits_spark(reader: Reader, entries: pa.Table) -> npt.NDArray[np.bool_]:
     good = [
         number
         for number in np.unique(ids).tolist()
-        if _schema_fits(reader.store.schemas.get(number), needed_columns(reader))
+        if _schema_fits(
+            reader.store.schemas.get(number), needed_columns(reader.columns, reader.predicate, reader.schema)
+        )
     ]
     fit: npt.NDArray[np.bool_] = np.isin(ids, good)
     if reader.deleted.by_file:
@@ -153,13 +154,6 @@ def _schema_fits(file_schema: TableSchema, columns: Iterable[Field]) -> bool:
         return False
     pairs = [(by_id[column.id].type, column.type) for column in columns if column.id in by_id]
     return all(is_readable(old) and is_readable(new) and reads_like(old, new) for old, new in pairs)
-
-
-def needed_columns(reader: Reader) -> tuple[Field, ...]:
-    """Returns the columns of the read and those that only its condition needs."""
-    asked = {column.name for column in reader.columns}
-    extra = frozenset() if reader.predicate is None else pred.columns(reader.predicate) - asked
-    return (*reader.columns, *(column for column in reader.schema.fields if column.name in extra))
 
 
 # --------------------------------------------------------------------------------------------------------- packing

@@ -19,12 +19,12 @@ import pyarrow as pa
 from lakebed.errors import NotFoundError, UnsupportedError
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Field
-from lakebed.rows.files.file_reader import data_file_paths
+from lakebed.rows.files.file_reader import data_file_paths, needed_columns
 from lakebed.spark.columns import all_nullable, spark_schema
 from lakebed.spark.predicates import named, to_column
 from lakebed.spark.read.hadoop_files import HadoopFiles
 from lakebed.spark.read.native_evolution import absent, as_now
-from lakebed.spark.read.native_files import Reader, needed_columns
+from lakebed.spark.read.native_files import Reader
 from lakebed.storage import Storage
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _listing_lock = threading.Lock()
 
 def read_files(spark: SparkSession, reader: Reader, entries: pa.Table, files: HadoopFiles) -> DataFrame:
     """Returns the rows of files that need no merge, with the reader's columns and condition."""
-    columns = needed_columns(reader)
+    columns = needed_columns(reader.columns, reader.predicate, reader.schema)
     paths = np.array(data_file_paths(reader.store, reader.schema, entries), object)
     if files.is_local:
         _check_present(reader.store.storage, paths.tolist())

@@ -6,6 +6,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.Dataset;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
@@ -70,6 +71,10 @@ public final class Bridge {
 
   public Object columns(StructType schema) throws ReflectiveOperationException {
     return Plans.columns(schema);
+  }
+
+  public MetadataColumn[] metadataColumns(StructType schema) {
+    return MetadataColumns.of(schema);
   }
 
   public Object aligned(String verb, Seq columns, Seq assignments) throws Throwable {

@@ -7,7 +7,9 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.MetadataAttribute$;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
@@ -45,6 +47,13 @@ public final class Plans {
    * casts.
    */
   public static Object aligned(String verb, Seq columns, Seq assignments) throws Throwable {
+    for (int i = 0; i < assignments.size(); i++) {
+      Expression key = ((Assignment) assignments.apply(i)).key();
+      if (key instanceof Attribute && MetadataAttribute$.MODULE$.isValid(((Attribute) key).metadata())) {
+        throw new Failure(
+            "column '" + ((Attribute) key).name() + "' says where a row is stored; it cannot be set", "UnsupportedError");
+      }
+    }
     return SparkVersions.called(AssignmentUtils.class, "align" + verb + "Assignments", new Object[] {columns, assignments});
   }
 
@@ -88,10 +97,20 @@ public final class Plans {
     return below instanceof DataSourceV2ScanRelation ? ((DataSourceV2ScanRelation) below).relation() : null;
   }
 
-  /** Returns the columns of a table as a statement refers to them; {@code plan} is one that {@link #tableOf} knows. */
+  /**
+   * Returns the columns of a table as a statement refers to them, without metadata columns; {@code plan} is one that
+   * {@link #tableOf} knows.
+   */
   public static Seq columnsOf(LogicalPlan plan) {
-    Seq columns = tableOf(plan).output();
-    return plan instanceof Project ? (Seq) plan.output().take(columns.size()) : columns;
+    Seq all = tableOf(plan).output();
+    Seq given = plan instanceof Project ? plan.output() : all;
+    ArrayBuffer columns = new ArrayBuffer();
+    for (int i = 0; i < all.size(); i++) {
+      if (!MetadataAttribute$.MODULE$.isValid(((Attribute) all.apply(i)).metadata())) {
+        columns.addOne(given.apply(i));
+      }
+    }
+    return (Seq) columns.toSeq();
   }
 
   /** Returns a plan over other rows of its table; {@code rows} has the columns of the table under the same ids. */

@@ -7,6 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Cast$;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.InputFileName;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
@@ -39,16 +40,20 @@ import scala.runtime.AbstractPartialFunction;
  * get their defaults.
  *
  * <p>Structs: their fields are matched by name. Spark would cast them by position.
+ *
+ * <p>The function input_file_name() over an append table: it becomes the metadata column with the path of the file.
  */
 public final class ResolutionRule extends Rule {
 
   /** The name by which a session knows the rule. */
   public static final String NAME = "lakebed.ResolutionRule";
 
+  private static final String FILE_PATH = "__paimon_file_path";
+
   private static final String MERGE_SCHEMA = "write.merge-schema";
 
   public TreeNode apply(TreeNode plan) {
-    return plan.transform(new Statements());
+    return plan.transform(new Statements()).transform(new InputFiles());
   }
 
   public String ruleName() {
@@ -73,6 +78,62 @@ public final class ResolutionRule extends Rule {
       }
       boolean fills = "true".equalsIgnoreCase((String) table.properties().get(MERGE_SCHEMA));
       return ((QueryPlan) node).transformExpressions(new ByName(fills));
+    }
+  }
+
+  /** Replaces input_file_name() by the metadata column of the one table that has it. */
+  private static final class InputFiles extends AbstractPartialFunction {
+    public boolean isDefinedAt(Object node) {
+      return node instanceof LogicalPlan && column((LogicalPlan) node) != null;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      Attribute column = node instanceof LogicalPlan ? column((LogicalPlan) node) : null;
+      return column == null ? otherwise.apply(node) : ((QueryPlan) node).transformExpressions(new InputFile(column));
+    }
+
+    private static Attribute column(LogicalPlan plan) {
+      return plan.children().size() == 1 && plan.resolved() && asks(plan.expressions()) && readsFiles(plan)
+          ? find(((LogicalPlan) plan.children().apply(0)).metadataOutput(), FILE_PATH)
+          : null;
+    }
+
+    /** Whether the rows are those of one append table; a row of a primary-key table may be merged from several files. */
+    private static boolean readsFiles(LogicalPlan plan) {
+      LogicalPlan below = plan;
+      while (below.children().size() == 1) {
+        below = (LogicalPlan) below.children().apply(0);
+      }
+      if (!(below instanceof DataSourceV2Relation)) {
+        return false;
+      }
+      Table table = ((DataSourceV2Relation) below).table();
+      return table instanceof Function && !table.properties().containsKey("primary-key");
+    }
+
+    private static boolean asks(Seq expressions) {
+      for (int i = 0; i < expressions.size(); i++) {
+        if (expressions.apply(i) instanceof InputFileName || asks(((TreeNode) expressions.apply(i)).children())) {
+          return true;
+        }
+      }
+      return false;
+    }
+  }
+
+  private static final class InputFile extends AbstractPartialFunction {
+    private final Attribute column;
+
+    InputFile(Attribute column) {
+      this.column = column;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return node instanceof InputFileName;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      return isDefinedAt(node) ? column : otherwise.apply(node);
     }
   }
 

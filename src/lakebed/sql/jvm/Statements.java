@@ -14,6 +14,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedPartitionSpec;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTable;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
@@ -21,6 +22,7 @@ import org.apache.spark.sql.catalyst.plans.logical.DropPartitions;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ShowTablePartition;
 import org.apache.spark.sql.internal.SessionState;
+import scala.Option;
 import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
@@ -127,7 +129,7 @@ public final class Statements implements InvocationHandler {
     return show.matches() ? call(parts(show.group(1)), "show tags", new String[0]) : null;
   }
 
-  private String aboutPartitions(LogicalPlan plan) throws JsonProcessingException {
+  private String aboutPartitions(LogicalPlan plan) throws JsonProcessingException, ReflectiveOperationException {
     if (plan instanceof DropPartitions && ((DropPartitions) plan).table() instanceof UnresolvedTable) {
       DropPartitions drop = (DropPartitions) plan;
       List specs = new ArrayList();
@@ -148,7 +150,21 @@ public final class Statements implements InvocationHandler {
       String[] given = new String[] {new ObjectMapper().writeValueAsString(spec(show.partitionSpec()))};
       return call(parts((UnresolvedTable) show.table()), "show partition", given);
     }
+    if (plan.getClass().getSimpleName().equals("CreateTableLike")) {
+      checkLike(plan);
+    }
     return null;
+  }
+
+  /** Refuses CREATE TABLE ... LIKE ... STORED AS, which Spark does not pass on. The class exists since Spark 4.2. */
+  private void checkLike(LogicalPlan plan) throws ReflectiveOperationException {
+    Object name = plan.children().apply(0);
+    Option format = (Option) plan.getClass().getMethod("serdeInfo", new Class[0]).invoke(plan, new Object[0]);
+    if (format.isDefined() && name instanceof UnresolvedIdentifier && isOurs(listed(((UnresolvedIdentifier) name).nameParts()))) {
+      throw new Failure(
+          "STORED AS: option 'file.format' says how the files of a table are written; leave STORED AS out",
+          "UnsupportedError");
+    }
   }
 
   private static TreeMap spec(Object given) {
@@ -179,10 +195,10 @@ public final class Statements implements InvocationHandler {
 
   /** Returns a CALL for a table of Lakebed, null for a table of another catalog. */
   private String call(List table, String procedure, String[] given) {
-    String catalog = table.size() > 2 ? (String) table.get(0) : state.catalogManager().currentCatalog().name();
-    if (!catalogs.contains(catalog)) {
+    if (!isOurs(table)) {
       return null;
     }
+    String catalog = catalogOf(table);
     StringBuilder text = new StringBuilder("CALL `" + catalog + "`.sys.`" + procedure + "`(");
     StringBuilder name = new StringBuilder();
     for (int i = 0; i < table.size(); i++) {
@@ -193,6 +209,14 @@ public final class Statements implements InvocationHandler {
       text.append(", ").append(literal(given[i]));
     }
     return text.append(")").toString();
+  }
+
+  private String catalogOf(List table) {
+    return table.size() > 2 ? (String) table.get(0) : state.catalogManager().currentCatalog().name();
+  }
+
+  private boolean isOurs(List table) {
+    return catalogs.contains(catalogOf(table));
   }
 
   private static String literal(String text) {

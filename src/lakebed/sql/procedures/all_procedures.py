@@ -21,6 +21,11 @@ _ALL: Final = 2**31 - 1
 _FAR_FUTURE: Final = 2**53  # epoch milliseconds: all snapshots are older
 _UNSORTED: Final = "none"
 _DONE: Final = {"result": "boolean"}
+_MANIFEST_SORT: Final = {
+    "manifest_sort_enabled": "manifest-sort.enabled",
+    "manifest_sort_partition_field": "manifest-sort.partition-field",
+    "manifest_sort_max_rewrite_size": "manifest-sort.max-rewrite-size",
+}
 _ROLLED_BACK: Final = {"previous_snapshot_id": "long", "current_snapshot_id": "long"}
 
 
@@ -28,14 +33,15 @@ _ROLLED_BACK: Final = {"previous_snapshot_id": "long", "current_snapshot_id": "l
 
 
 def _compact(call: Call) -> Rows:
-    call.refuse("partition_idle_time", "buckets")
+    call.refuse("buckets")
     strategy = call.given.get("compact_strategy", "full").lower()
     if strategy not in {"full", "minor"}:
         raise OptionError(f"argument compact_strategy must be full or minor, not {strategy!r}")
     order = _order(call)
     if order and strategy == "minor":
         raise OptionError("sorting rewrites all rows; leave compact_strategy out, or order_strategy and order_by")
-    call.table(call.options()).compact(full=strategy == "full", where=where(call), **order)
+    idle = call.some(idle_for="partition_idle_time")
+    call.table(call.options()).compact(full=strategy == "full", where=where(call), **order, **idle)
     return [(True,)]
 
 
@@ -56,8 +62,7 @@ def _compact_chain_table(call: Call) -> Rows:
     if ";" in text:
         raise OptionError(f'argument partition names one partition, such as date="20250729", not {text!r}')
     (spec,) = partitions(text)
-    partition = {name: value.strip("\"'") for name, value in spec.items()}
-    return [(bool(call.table().compact_chain(partition, overwrite=call.given.get("overwrite", False))),)]
+    return [(bool(call.table().compact_chain(spec, overwrite=call.given.get("overwrite", False))),)]
 
 
 def _expire_changes(call: Call) -> Rows:
@@ -72,10 +77,7 @@ def _expire_changes(call: Call) -> Rows:
 
 def _materialize_chain(call: Call) -> Rows:
     into, table = call.open(call.given["into"], {}), call.table()
-    specs = [
-        {name: value.strip("\"'") for name, value in spec.items()}
-        for spec in (partitions(call.given["partitions"]) if "partitions" in call.given else ())
-    ]
+    specs = partitions(call.given["partitions"]) if "partitions" in call.given else []
     dry_run = call.given.get("dry_run", False)
     done = table.materialize_chain(into, specs or None, where=call.given.get("where"), dry_run=dry_run)
     return [(partition_text(values), rows) for values, rows in done.partitions]
@@ -103,8 +105,9 @@ def _compact_database(call: Call) -> Rows:
 
 
 def _compact_manifest(call: Call) -> Rows:
-    call.refuse("manifest_sort_enabled", "manifest_sort_partition_field", "manifest_sort_max_rewrite_size")
-    call.table(call.options()).compact_manifests(dry_run=call.given.get("dry_run", False))
+    # Options that change how other engines write manifests. The order of entries changes no result.
+    sorting = {option: str(call.given[name]).lower() for name, option in _MANIFEST_SORT.items() if name in call.given}
+    call.table({**call.options(), **sorting}).compact_manifests(dry_run=call.given.get("dry_run", False))
     return [(True,)]
 
 

@@ -75,11 +75,22 @@ def _condition(text: str) -> str:
 
 
 def partitions(text: str) -> list[dict[str, str]]:
-    """Returns ``dt=1,hh=2;dt=3`` as partitions."""
-    specs = [parse_partition_spec(part, "argument partitions") for part in text.split(";") if part.strip()]
+    """Returns ``dt=1,hh=2;dt=3`` as partitions; values may be in quotes."""
+    parts = [parse_partition_spec(part, "argument partitions") for part in text.split(";") if part.strip()]
+    specs = [{name: _unquoted(value) for name, value in spec.items()} for spec in parts]
     if not specs:
         raise OptionError("argument partitions names no partition; write it like dt=2024-01-01,hh=1;dt=2024-01-02,hh=2")
     return specs
+
+
+def _unquoted(value: str) -> str:
+    """Returns a value without the quotes around it.
+
+    >>> _unquoted('"p1"'), _unquoted("'p1'"), _unquoted("p1'")
+    ('p1', 'p1', "p1'")
+    """
+    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if quoted else value
 
 
 def where(call: Call) -> str | None:
