@@ -28,6 +28,7 @@ from lakebed.system_tables.history import (
     consumers,
     options,
     schemas,
+    snapshot_fields,
     snapshots,
     statistics,
     tags,
@@ -194,10 +195,7 @@ class SystemScan:
 
     def to_arrow(self) -> pa.Table:
         """Returns all rows as an Arrow table."""
-        if self._interval is None:
-            table = SYSTEM_TABLES[self._kind](self._store)
-        else:
-            table = CHANGES[self._kind](self._store, self._interval)
+        table = self._rows() if self._interval is None else CHANGES[self._kind](self._store, self._interval)
         if self._where is not None:
             fields = [field_from_arrow(column) for column in table.schema]
             table = table.filter(pa.array(pred.matches_rows(parse_where(self._where, fields), table)))
@@ -208,6 +206,12 @@ class SystemScan:
                     raise NotFoundError(unknown_name("column", name, table.column_names, where=where))
             table = table.select(list(self._columns))
         return table
+
+    def _rows(self) -> pa.Table:
+        """Returns the rows, perhaps without some that do not satisfy the condition."""
+        if self._kind == "snapshots" and self._where is not None:
+            return snapshots(self._store, parse_where(self._where, snapshot_fields()))
+        return SYSTEM_TABLES[self._kind](self._store)
 
     def to_pandas(self) -> Any:
         """Returns all rows as a pandas DataFrame (needs pandas)."""
