@@ -202,7 +202,7 @@ _MANIFESTS: Final = (
     Option("manifest.compression", HONOURED, ENUM, "zstd", "Codec of manifests.", "Apache Paimon cannot write manifests with it; use null for none", values=("zstd", "zstandard", "snappy", "deflate", "bzip2", "null", "none", "uncompressed", "xz"), refused=("none", "uncompressed", "xz"), readable=True),
     Option("manifest.target-file-size", HONOURED, SIZE, "8 mb", "Size at which a writer begins a new manifest.", aliases=("paimon.manifest.target-file-size",), low=1),
     Option("manifest.merge-min-count", HONOURED, INT, "30", "Number of small manifests from which a commit merges them.", aliases=("paimon.manifest.merge-min-count",)),
-    Option("manifest.full-compaction-threshold-size", HONOURED, SIZE, "16 mb", "Total size of small manifests, and of manifests with deletes, from which all manifests are rewritten.", aliases=("paimon.manifest.full-compaction-threshold-size",)),
+    Option("manifest.full-compaction-threshold-size", HONOURED, SIZE, "16 mb", "Total size of small manifests, and of manifests with deletes, from which manifest.compaction.mode ASYNC rewrites all manifests. Commits of mode AUTO never do, so that the work of a commit is bounded; compact_manifests() always does.", aliases=("paimon.manifest.full-compaction-threshold-size",)),
     Option("manifest.merge-optimize.enabled", KEPT, BOOL, None, "Whether other engines use the faster algorithm to merge manifests."),
     Option("manifest.delete-file-drop-stats", KEPT, BOOL, "false", "Whether manifest entries of deleted files omit statistics."),
     Option("manifest.sidecar.enabled", KEPT, BOOL, None, "Whether pypaimon writes sidecar files of manifests."),
