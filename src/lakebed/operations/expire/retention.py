@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lakebed.errors import OptionError
-from lakebed.format.time_text import parse_time
 from lakebed.format.snapshot import Snapshot
+from lakebed.format.time_text import parse_time
 from lakebed.metadata.consumers import smallest_next_snapshot
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
