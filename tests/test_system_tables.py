@@ -32,7 +32,7 @@ COLUMNS: dict[str, list[str]] = {
     ],
     "manifests": [
         "file_name", "file_size", "num_added_files", "num_deleted_files", "schema_id", "min_partition_stats",
-        "max_partition_stats", "min_row_id", "max_row_id",
+        "max_partition_stats", "min_row_id", "max_row_id", "min_bucket", "max_bucket", "min_level", "max_level",
     ],
     "partitions": [
         "partition", "record_count", "file_size_in_bytes", "file_count", "last_update_time", "created_at",
@@ -202,6 +202,8 @@ def test_manifests(lake: lakebed.Lake, table: lakebed.Table) -> None:
     for row in found:
         assert row["file_size"] == (stored_path(table.path) / "manifest" / row["file_name"]).stat().st_size
         assert (row["min_row_id"], row["max_row_id"]) == (None, None)
+        assert 0 <= row["min_bucket"] <= row["max_bucket"]
+        assert 0 <= row["min_level"] <= row["max_level"]
     lake.create_table("db.plain", "v INT").write([{"v": 1}])
     assert rows_of(lake, "db.plain$manifests", ["min_partition_stats"]) == [{"min_partition_stats": "{}"}]
 

@@ -20,7 +20,6 @@ import lakebed
 from lakebed import changes
 from lakebed.buckets.choose_fixed import bucket_of_rows
 from lakebed.errors import (
-    CommitConflictError,
     DataError,
     LakebedError,
     NotFoundError,
@@ -473,7 +472,7 @@ def test_the_number_of_buckets_changes_by_overwriting(lake: lakebed.Lake) -> Non
     table.write([{"v": i, "p": "a"} for i in range(10)] + [{"v": 50, "p": "b"}])
     table.alter(changes.SetOption("bucket", "3"))
     before = all_files(table)
-    with pytest.raises(CommitConflictError, match="number of buckets changes only by overwriting"):
+    with pytest.raises(OptionError, match=r"'bucket' is 3, but a partition has files of 2 buckets. Call rescale\(\)"):
         table.write([{"v": 99, "p": "a"}])
     assert all_files(table) == before
     table.overwrite([{"v": i, "p": "a"} for i in range(20)])

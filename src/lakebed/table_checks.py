@@ -43,7 +43,7 @@ def check_keyed(schema: TableSchema, where: str) -> None:
     if options.bucket < -1:
         raise UnsupportedError(
             f"{where} has a primary key and postponed buckets ('bucket' = {options.bucket}), which Lakebed does not "
-            "support; create it with 'bucket' = -1 or a positive number"
+            "support; create it with 'bucket' = -1 (dynamic buckets) or a positive number"
         )
 
 
@@ -97,7 +97,7 @@ def check_buckets(schema: TableSchema, where: str) -> None:
     """Fixed buckets need columns to spread rows by, and those must be there."""
     total = TableOptions(schema.options).bucket
     if total > 0 and not schema.bucket_keys:
-        raise OptionError(f"{where}: 'bucket' = {total} needs a 'bucket-key' to spread rows by")
+        raise OptionError(f"{where}: 'bucket' = {total} needs a 'bucket-key' to spread rows by; -1 means no buckets")
     for key in schema.bucket_keys:
         if key not in schema.field_names:
             raise OptionError("option bucket-key: " + unknown_name("column", key, schema.field_names, where=where))

@@ -143,7 +143,19 @@ def test_a_warehouse_with_its_own_cache(tmp_path: Path) -> None:
     again.table("db.t").write([{"id": 2}])
     assert again.table("db.t").scan().to_arrow().num_rows == 2
     assert again.cache_statistics().misses == 0, "what a process wrote it need not decode"
+    named = {"paimon.manifest.cache.max-size": "1 mb", "paimon.manifest.cache.expire-ms": "60000"}
+    assert lakebed.connect(tmp_path / "w", options=named).table("db.t").scan().to_arrow().num_rows == 2
+    assert lakebed.connect(tmp_path / "w", options=named).cache_statistics().misses == 0
+    with pytest.raises(OptionError, match="given twice"):
+        lakebed.connect(tmp_path, options={**options, **named})
+    for name in ("manifest.cache.max-size", "paimon.manifest.cache.expire-ms"):
+        with pytest.raises(OptionError, match="is an option of the warehouse and would have no effect on a table"):
+            lake.create_table("db.u", "id INT", options={name: "1"})
+        with pytest.raises(OptionError, match="is an option of the warehouse"):
+            table.alter(lakebed.changes.SetOption(name, "1"))
     with pytest.raises(OptionError, match="must be"):
         lakebed.connect(tmp_path, options={"manifest.cache.max-size": "much"})
+    with pytest.raises(OptionError, match="must be"):
+        lakebed.connect(tmp_path, options={"manifest.cache.expire-ms": "x"})
     with pytest.raises(OptionError, match="unknown option"):
         lakebed.connect(tmp_path, options={"manifest.cache.maxsize": "1 mb"})

@@ -334,7 +334,11 @@ def test_an_option_for_one_query_is_never_a_property() -> None:
             "full",
             "unknown option 'fields.a.stat-mode' in table db.t; did you mean 'fields.<column>.stats-mode'?",
         ),
-        ("bucket", "0", "option 'bucket' in table db.t is '0'; it must be -1 or a positive number"),
+        (
+            "bucket",
+            "0",
+            "option 'bucket' in table db.t is '0'; it must be -1 (dynamic: as many buckets as needed) or a positive number",
+        ),
         ("bucket", "two", "option 'bucket' in table db.t is 'two'; it must be a whole number of 32 bits"),
         ("file.compression", "zst", "it must be one of zstd, snappy"),
         ("file.compression.zstd-level", "23", "it must be at most 22"),

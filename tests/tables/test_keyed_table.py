@@ -28,7 +28,7 @@ from tests.rows.keyed.keyed_tables import (
 
 import lakebed
 from lakebed import changes
-from lakebed.errors import CommitConflictError, StorageError, UnsupportedError
+from lakebed.errors import CommitConflictError, OptionError, StorageError, UnsupportedError
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.commit.commit import Commit, commit
 from lakebed.metadata.plan.levels import CompactionOptions, CompactUnit, LevelFile, pick_full
@@ -424,9 +424,10 @@ def test_partitions_with_different_numbers_of_buckets(lake: lakebed.Lake) -> Non
     refused(
         table.path,
         lambda: table.write(typed(table, [{"p": "b", "k": 1, "v": 9}])),
-        CommitConflictError,
-        "2 and with 3 buckets",
-        "overwriting the whole partition",
+        OptionError,
+        "option 'bucket' is 3",
+        "files of 2 buckets",
+        "Call rescale()",
     )
     table.write(typed(table, [{"p": "a", "k": 1, "v": 6}]))
     assert table.compact(full=True) is not None

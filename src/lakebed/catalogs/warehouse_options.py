@@ -24,6 +24,8 @@ _CACHE_OPTIONS: Final = (
     "manifest.cache.directory",
     "manifest.cache.directory-size",
 )
+_EXPIRE_MILLIS: Final = "manifest.cache.expire-ms"
+_PREFIX: Final = "paimon."
 _OPTIONS: Final = (TableOptions.commit_durable.name, *_CACHE_OPTIONS)
 
 
@@ -32,7 +34,7 @@ def check_warehouse_options(options: Mapping[str, str], service: Service = "loca
     for option in options:
         if option.startswith(_TABLE_DEFAULT):
             check_table_default(option.removeprefix(_TABLE_DEFAULT))
-        elif option not in _OPTIONS and storage_option(option) is None:
+        elif option not in _OPTIONS and _cache_option(option) is None and storage_option(option) is None:
             if find(option) is not None and not option.startswith("fs."):
                 raise OptionError(
                     f"{option!r} is an option of tables, not of a warehouse; give it to create_table, or for all new "
@@ -60,9 +62,26 @@ def is_durable(options: Mapping[str, str]) -> bool:
     return TableOptions(options).is_durable(otherwise=True)
 
 
+def _cache_option(option: str) -> str | None:
+    """Returns the name of an option of the cache of manifests, which has other names too; ``None`` for other options.
+
+    >>> _cache_option("paimon.manifest.cache.max-size"), _cache_option("manifest.cache.expire-ms"), _cache_option("x")
+    ('manifest.cache.max-size', 'manifest.cache.expire-after', None)
+    """
+    name = option.removeprefix(_PREFIX)
+    return "manifest.cache.expire-after" if name == _EXPIRE_MILLIS else name if name in _CACHE_OPTIONS else None
+
+
 def manifest_cache(options: Mapping[str, str]) -> ManifestCache:
     """Returns the cache that the options describe; without options the one that the whole process shares."""
-    given = {name: options[name] for name in _CACHE_OPTIONS if name in options}
+    given: dict[str, str] = {}
+    for option, text in options.items():
+        name = _cache_option(option)
+        if name is None:
+            continue
+        if name in given:
+            raise OptionError(f"option {name!r} of a warehouse is given twice, also as {option!r}; give it once")
+        given[name] = f"{text} ms" if option.endswith(_EXPIRE_MILLIS) else text
     if not given:
         return SHARED_CACHE
     try:

@@ -32,6 +32,7 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.time_text import exact_time_text, parse_time
 from lakebed.metadata.branch_roles import BranchRole, ChainBranches, chain_branches
+from lakebed.metadata.history.by_time import snapshot_at
 from lakebed.metadata.plan.file_scan import partition_mask
 from lakebed.metadata.plan.time_travel import find_snapshot
 from lakebed.metadata.store import TableStore
@@ -122,7 +123,7 @@ class MainRules(ChainRules):
                 ) from None
             return snapshot, versions_at(self.chain, 0 if snapshot is None else snapshot.time_millis)
         millis = parse_time(timestamp, "timestamp")
-        snapshot, versions = self.store.snapshots.at(millis), versions_at(self.chain, millis)
+        snapshot, versions = snapshot_at(self.store, millis), versions_at(self.chain, millis)
         if snapshot is None and versions.full is None and versions.delta is None:
             raise NotFoundError(
                 f"chain table {self.store.name} has no snapshot in any branch at or before {exact_time_text(millis)}"

@@ -33,6 +33,7 @@ from lakebed.format.paths import TAG_PREFIX, check_name
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag, tag_from_json, tag_to_json
 from lakebed.format.time_text import local_datetime, parse_length, parse_time
+from lakebed.metadata.history.by_time import snapshot_since
 from lakebed.metadata.one_look import one_look
 from lakebed.metadata.references.deletable import check_own_folders
 from lakebed.metadata.references.holders import only_needed_by
@@ -155,7 +156,7 @@ def create_tag_since(
     store: TableStore, name: str, time_millis: int, *, time_retained: str | dt.timedelta | None = None
 ) -> Tag:
     """Creates a tag for the first snapshot that was committed at a time (epoch milliseconds) or later."""
-    found = store.snapshots.since(time_millis)
+    found = snapshot_since(store, time_millis)
     if found is None:
         raise NotFoundError(
             f"table {store.name} has no snapshot at or after {time_millis} (epoch milliseconds); choose an earlier time"

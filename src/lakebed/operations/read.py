@@ -22,6 +22,7 @@ from lakebed.format.manifest.manifest import NO_ENTRIES
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import Field, nullable
+from lakebed.metadata.history.by_time import snapshot_at
 from lakebed.metadata.plan.file_scan import PruneStep, ReadManifests, ScanRequest, ScanResult, partition_part, scan
 from lakebed.metadata.store import TableStore
 from lakebed.operations.compact.compaction_rules import skips_level0
@@ -154,7 +155,7 @@ def _on_branch(read: BranchRead, branch: str, option: str, *, time_travel: bool)
     schema = store.schema()
     _check_same_columns(read.schema, schema, read.store.name, branch, option)
     if time_travel:
-        snapshot = None if read.snapshot is None else store.snapshots.at(read.snapshot.time_millis)
+        snapshot = None if read.snapshot is None else snapshot_at(store, read.snapshot.time_millis)
     else:
         snapshot = store.snapshots.latest()
     return replace(read, store=store, schema=schema, snapshot=snapshot)

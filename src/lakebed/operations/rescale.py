@@ -33,7 +33,8 @@ def checked_buckets(schema: TableSchema, buckets: int | None, name: str) -> int:
     own = TableOptions(schema.options).bucket
     if own <= 0:
         raise UnsupportedError(
-            f"table {name} has no fixed number of buckets ('bucket' = {own}), so it cannot be rescaled"
+            f"table {name} has no fixed number of buckets ('bucket' = {own}), so it cannot be rescaled: -1 means that the "
+            "number is dynamic (primary-key tables), or that there are no buckets (append tables)"
         )
     wanted = own if buckets is None else buckets
     if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:

@@ -57,6 +57,7 @@ def check_new(options: Mapping[str, str], *, where: str) -> None:
     lakebed.errors.OptionError: option 'manifest.format' in table db.t is 'orc': manifests are Avro files; leave it out
     """
     for name, text in options.items():
+        _refuse_cache_setting(name, where)
         option = find(name)
         if option is None:
             _check_property(name, where)
@@ -92,6 +93,15 @@ def check_table_default(name: str) -> None:
     """Checks the name of an option that all new tables of a warehouse get."""
     if find(name) is None:
         _refuse_storage_setting(name, "table-default")
+
+
+def _refuse_cache_setting(name: str, where: str) -> None:
+    """Raises for an option of the cache of manifests, which has no effect on a table."""
+    if name.removeprefix("paimon.").startswith("manifest.cache."):
+        raise OptionError(
+            f"option {name!r} in {where} is an option of the warehouse and would have no effect on a table; give it to "
+            "lakebed.connect(..., options=...) or to the warehouse in lakebed.toml"
+        )
 
 
 def _refuse_storage_setting(name: str, where: str) -> None:

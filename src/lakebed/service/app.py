@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI, Response
+from fastapi import APIRouter, Depends, FastAPI, Response
 from starlette.concurrency import run_in_threadpool
 
 from lakebed.service.error_answers import add_handlers, documented
@@ -14,7 +14,7 @@ from lakebed.service.guard import OPENAPI_PATH, Guard
 from lakebed.service.metrics import Measured
 from lakebed.service.models.tables import Alive
 from lakebed.service.routes import actions, contents, history, rows, tables
-from lakebed.service.routes.parameters import ServiceState
+from lakebed.service.routes.parameters import ServiceState, check_names
 from lakebed.service.settings import Settings
 from lakebed.service.state import Service
 from lakebed.service.web import web_router
@@ -73,7 +73,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.service = state
     add_handlers(app)
     for router in (tables.router, history.router, contents.router, rows.router, actions.acting, actions.looking):
-        app.include_router(router)
+        app.include_router(router, dependencies=[Depends(check_names)])
     app.include_router(_signs)
     app.include_router(web_router(settings.web))
     app.add_middleware(Guard, settings=settings)

@@ -254,17 +254,36 @@ def _smallest(fields: Sequence[Field]) -> Field:
     return fields[0]
 
 
-class RowsScanBuilder(Proxy, implements=(_READ + "SupportsPushDownRequiredColumns",)):
-    """Takes the columns that Spark pushes down, and builds the scan."""
+class RowsScanBuilder(
+    Proxy,
+    implements=(_READ + "SupportsPushDownRequiredColumns", _READ + "SupportsPushDownV2Filters"),
+):
+    """Takes the columns and conditions that Spark pushes down, and builds the scan.
 
-    def __init__(self, jvm: Jvm, title: str, rows: Callable[[], pa.Table]) -> None:
+    Rows that do not satisfy the conditions may be left out; Spark tests all conditions again.
+    """
+
+    def __init__(
+        self, jvm: Jvm, title: str, fields: Sequence[Field], rows: Callable[[pred.Node | None], pa.Table]
+    ) -> None:
         super().__init__(jvm)
-        self._title, self._rows = title, rows
+        self._title, self._all, self._rows = title, fields, rows
         self._names: list[str] | None = None
+        self._nodes: list[pred.Node] = []
 
     def pruneColumns(self, schema: Any) -> None:  # noqa: N802 - Java's name
         self._names = list(schema.fieldNames())
 
+    def pushPredicates(self, predicates: Any) -> Any:  # noqa: N802 - Java's name
+        self._nodes = [node for node in nodes(self._jvm.bridge.describe(predicates), self._all) if node is not None]
+        return predicates
+
+    def pushedPredicates(self) -> Any:  # noqa: N802 - Java's name
+        return self._jvm.array(self._jvm.connector.expressions.filter.Predicate, [])
+
+    def supportsIterativePushdown(self) -> bool:  # noqa: N802 - Java's name
+        return False
+
     def build(self) -> RowsScan:
-        rows = self._rows()
+        rows = self._rows(pred.conjunction(self._nodes) if self._nodes else None)
         return RowsScan(self._jvm, self._title, rows, rows.column_names if self._names is None else self._names)

@@ -310,8 +310,10 @@ class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
         open_with: Callable[[Mapping[str, str]], object] | None = None,
     ) -> None:
         self._table, self._travel, self._open_with = table, travel, open_with
-        self._rows: pa.Table | None = table.scan(**travel).to_arrow()
-        super().__init__(jvm, name, [field_from_arrow(column) for column in self._rows.schema])
+        scan, self._columns = table.scan(**travel), table.known_columns
+        self._rows: pa.Table | None = scan.to_arrow() if self._columns is None else None
+        known = self._columns if self._rows is None else [field_from_arrow(column) for column in self._rows.schema]
+        super().__init__(jvm, name, known or [])
 
     def properties(self) -> Any:
         return self._jvm.map({})
@@ -333,9 +335,12 @@ class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
             self._open_with(
                 given
             )  # opened only to check them: options that change the rows were passed when the table was loaded
-        return RowsScanBuilder(self._jvm, f"lakebed {self._name}", self._taken)
+        return RowsScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, self._taken)
 
-    def _taken(self) -> pa.Table:
+    def _taken(self, condition: pred.Node | None) -> pa.Table:
         """Returns the rows that were computed for the columns; a later query computes them again."""
         rows, self._rows = self._rows, None
-        return self._table.scan(**self._travel).to_arrow() if rows is None else rows
+        if rows is not None:
+            return rows
+        asked: dict[str, Any] = {} if self._columns is None or condition is None else {"where": condition}
+        return self._table.scan(**self._travel, **asked).to_arrow()

@@ -23,6 +23,7 @@ class GlobalTable:
 
     name: str
     rows: Callable[[], pa.Table]
+    known_columns: None = None
 
     def scan(self, **travel: Any) -> GlobalTable:
         if travel:

@@ -26,6 +26,7 @@ from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, Snapshot
 from lakebed.format.time_text import parse_time
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.consumers import Progress, find_progress, note_progress
+from lakebed.metadata.history.by_time import snapshot_since
 from lakebed.metadata.plan.interval import changes_between
 from lakebed.metadata.references.holders import changelogs
 from lakebed.metadata.store import TableStore
@@ -128,7 +129,7 @@ class TableStream:
 
     def _since(self, millis: int) -> Position:
         """Returns the position of the first snapshot that is not older than a time."""
-        found = self.store.snapshots.since(millis)
+        found = snapshot_since(self.store, millis)
         if found is None:
             return Position(self.latest_id() + 1)
         earliest = self.store.snapshots.earliest_id() or found.id

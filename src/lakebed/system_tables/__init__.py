@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown_name
 from lakebed.format import predicate as pred
-from lakebed.format.types.data_types import field_from_arrow
+from lakebed.format.types.data_types import Field, field_from_arrow
 from lakebed.metadata.plan.interval import INCREMENTAL_OPTIONS, Interval, find_interval, interval_of_options
 from lakebed.metadata.plan.time_travel import find_snapshot, version_of_options
 from lakebed.metadata.store import TableStore
@@ -28,6 +28,7 @@ from lakebed.system_tables.history import (
     consumers,
     options,
     schemas,
+    snapshot_fields,
     snapshots,
     statistics,
     tags,
@@ -108,10 +109,15 @@ class SystemTable:
         """The name of the system table, as ``database.table$kind``."""
         return f"{self._store.name}${self._kind}"
 
+    @property
+    def known_columns(self) -> list[Field] | None:
+        """The columns, if they are known without reading; only then conditions may save reads."""
+        return snapshot_fields() if self._kind == "snapshots" else None
+
     def scan(
         self,
         columns: Sequence[str] | None = None,
-        where: str | None = None,
+        where: str | pred.Node | None = None,
         *,
         version: int | str | None = None,
         timestamp: Any = None,
@@ -127,7 +133,8 @@ class SystemTable:
 
         Args:
             columns: The columns of the result; all of them by default.
-            where: A SQL expression that rows have to satisfy.
+            where: A SQL expression that rows have to satisfy, or a condition on the columns. ``$snapshots`` only opens
+                snapshots whose ``snapshot_id``, ``commit_kind`` and ``commit_time`` can satisfy it.
             version: A snapshot id or the name of a tag, as in :meth:`lakebed.Table.scan`.
             timestamp: A time, as in :meth:`lakebed.Table.scan`.
             tag: The name of a tag.
@@ -186,7 +193,7 @@ class SystemScan:
         store: TableStore,
         kind: str,
         columns: Sequence[str] | None,
-        where: str | None,
+        where: str | pred.Node | None,
         interval: Interval | None = None,
     ) -> None:
         self._store, self._kind, self._columns, self._where = store, kind, columns, where
@@ -194,13 +201,10 @@ class SystemScan:
 
     def to_arrow(self) -> pa.Table:
         """Returns all rows as an Arrow table."""
-        if self._interval is None:
-            table = SYSTEM_TABLES[self._kind](self._store)
-        else:
-            table = CHANGES[self._kind](self._store, self._interval)
-        if self._where is not None:
-            fields = [field_from_arrow(column) for column in table.schema]
-            table = table.filter(pa.array(pred.matches_rows(parse_where(self._where, fields), table)))
+        table = self._rows() if self._interval is None else CHANGES[self._kind](self._store, self._interval)
+        condition = self._condition([field_from_arrow(column) for column in table.schema])
+        if condition is not None:
+            table = table.filter(pa.array(pred.matches_rows(condition, table)))
         if self._columns is not None:
             for name in self._columns:
                 if name not in table.column_names:
@@ -208,6 +212,16 @@ class SystemScan:
                     raise NotFoundError(unknown_name("column", name, table.column_names, where=where))
             table = table.select(list(self._columns))
         return table
+
+    def _rows(self) -> pa.Table:
+        """Returns the rows, perhaps without some that do not satisfy the condition."""
+        condition = self._condition(snapshot_fields()) if self._kind == "snapshots" else None
+        if condition is not None:
+            return snapshots(self._store, condition)
+        return SYSTEM_TABLES[self._kind](self._store)
+
+    def _condition(self, fields: list[Field]) -> pred.Node | None:
+        return parse_where(self._where, fields) if isinstance(self._where, str) else self._where
 
     def to_pandas(self) -> Any:
         """Returns all rows as a pandas DataFrame (needs pandas)."""

@@ -15,9 +15,14 @@ from lakebed.metadata.store import TableStore
 from lakebed.rows.files.file_reader import DeletedRows, data_file_paths
 from lakebed.system_tables.texts import MILLIS, make_table, nullable_text, row_texts
 
+_RANGES: Final = ("min_bucket", "max_bucket", "min_level", "max_level")
+
 
 def manifests(store: TableStore) -> pa.Table:
-    """``$manifests``: the manifest files of the latest snapshot."""
+    """``$manifests``: the manifest files of the latest snapshot.
+
+    The ranges of buckets and levels are Lakebed's own columns; they are null if the writer did not record them.
+    """
     fields = {
         "file_name": pa.string(),
         "file_size": pa.int64(),
@@ -28,6 +33,7 @@ def manifests(store: TableStore) -> pa.Table:
         "max_partition_stats": pa.string(),
         "min_row_id": pa.int64(),
         "max_row_id": pa.int64(),
+        **dict.fromkeys(_RANGES, pa.int32()),
     }
     latest = store.snapshots.latest()
     metas = [] if latest is None else store.manifests.base_and_delta(latest)
@@ -45,6 +51,7 @@ def manifests(store: TableStore) -> pa.Table:
             "max_partition_stats": high,
             "min_row_id": meta.min_row_id,
             "max_row_id": meta.max_row_id,
+            **{name: getattr(meta, name) for name in _RANGES},
         }
         for meta, low, high in zip(metas, lows, highs, strict=True)
     ]

@@ -6,47 +6,93 @@ import datetime as dt
 import json
 from collections.abc import Sequence
 from decimal import Decimal
+from functools import partial
+from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
+from lakebed.format import predicate as pred
 from lakebed.format.paths import BRANCH_PREFIX
-from lakebed.format.snapshot import load_json_object
+from lakebed.format.snapshot import Snapshot, load_json_object
 from lakebed.format.statistics.table_statistics import columns_to_json, statistics_from_json
 from lakebed.format.time_text import local_datetime
-from lakebed.format.types.data_types import field_to_json
+from lakebed.format.types.data_types import Field, field_from_arrow, field_to_json
 from lakebed.metadata.consumers import list_consumers
+from lakebed.metadata.history.history_index import I64, Mask
+from lakebed.metadata.history.pages import all_matches
 from lakebed.metadata.store import TableStore
 from lakebed.system_tables.texts import MILLIS, make_table
 
+_SNAPSHOT_FIELDS: Final = {
+    "snapshot_id": pa.int64(),
+    "schema_id": pa.int64(),
+    "commit_user": pa.string(),
+    "commit_identifier": pa.int64(),
+    "commit_kind": pa.string(),
+    "commit_time": MILLIS,
+    "base_manifest_list": pa.string(),
+    "delta_manifest_list": pa.string(),
+    "changelog_manifest_list": pa.string(),
+    "total_record_count": pa.int64(),
+    "delta_record_count": pa.int64(),
+    "changelog_record_count": pa.int64(),
+    "watermark": pa.int64(),
+    "next_row_id": pa.int64(),
+    "operation": pa.string(),
+    "writer_version": pa.string(),
+}
+_IN_THE_INDEX: Final = ("snapshot_id", "commit_kind", "commit_time")
 
-def snapshots(store: TableStore) -> pa.Table:
-    """``$snapshots``: all snapshots that have not expired."""
-    fields = {
-        "snapshot_id": pa.int64(),
-        "schema_id": pa.int64(),
-        "commit_user": pa.string(),
-        "commit_identifier": pa.int64(),
-        "commit_kind": pa.string(),
-        "commit_time": MILLIS,
-        "base_manifest_list": pa.string(),
-        "delta_manifest_list": pa.string(),
-        "changelog_manifest_list": pa.string(),
-        "total_record_count": pa.int64(),
-        "delta_record_count": pa.int64(),
-        "changelog_record_count": pa.int64(),
-        "watermark": pa.int64(),
-        "next_row_id": pa.int64(),
-        "operation": pa.string(),
-        "writer_version": pa.string(),
-    }
+
+def snapshots(store: TableStore, condition: pred.Node = pred.TRUE) -> pa.Table:
+    """``$snapshots``: all snapshots that have not expired.
+
+    Only those are read whose id, kind and time satisfy what the condition says about these columns, and those that the
+    history index lacks. The caller tests the condition on the rows.
+    """
     renamed = {"snapshot_id": "id"}
     rows = []
-    for snapshot in store.snapshots.read_many(store.snapshots.ids()):
-        row = {name: getattr(snapshot, renamed.get(name, name), None) for name in fields}
+    for snapshot in _candidates(store, condition):
+        row = {name: getattr(snapshot, renamed.get(name, name), None) for name in _SNAPSHOT_FIELDS}
         row["commit_time"] = local_datetime(snapshot.time_millis)
         row["commit_kind"] = str(snapshot.commit_kind)
         rows.append(row)
-    return make_table(fields, rows)
+    return make_table(_SNAPSHOT_FIELDS, rows)
+
+
+def snapshot_fields() -> list[Field]:
+    """Returns the columns of ``$snapshots``."""
+    return [field_from_arrow(column) for column in make_table(_SNAPSHOT_FIELDS, []).schema]
+
+
+def _candidates(store: TableStore, condition: pred.Node) -> list[Snapshot]:
+    about_ids = pred.implied(condition, ["snapshot_id"])
+    about_lines = pred.implied(condition, _IN_THE_INDEX)
+    found = None
+    if about_lines != pred.TRUE:
+        needs_lines = pred.columns(about_lines) != {"snapshot_id"}
+        found = all_matches(
+            store, partial(_ids_match, about_ids), partial(_lines_match, about_lines) if needs_lines else None
+        )
+    return store.snapshots.read_many(store.snapshots.ids()) if found is None else found
+
+
+def _ids_match(condition: pred.Node, ids: I64) -> Mask:
+    rows = make_table({"snapshot_id": pa.int64()}, []) if not len(ids) else pa.table({"snapshot_id": ids})
+    return np.asarray(pred.matches_rows(condition, rows))
+
+
+def _lines_match(condition: pred.Node, lines: pa.Table) -> Mask:
+    times = [local_datetime(millis) for millis in lines["time_millis"].to_pylist()]
+    shown = pa.table(
+        {
+            "snapshot_id": lines["id"],
+            "commit_kind": lines["commit_kind"],
+            "commit_time": pa.array(times, MILLIS),
+        }
+    )
+    return np.asarray(pred.matches_rows(condition, shown))
 
 
 def schemas(store: TableStore) -> pa.Table:

@@ -10,7 +10,7 @@ from lakebed.deprecation import warn_renamed
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.time_text import Time
-from lakebed.metadata.history.compactions import CompactionPage, find_compactions
+from lakebed.metadata.history.compactions import CompactionKind, CompactionPage, find_compactions
 from lakebed.metadata.history.pages import HistoryPage, find_page
 from lakebed.metadata.plan.time_travel import find_snapshot
 from lakebed.metadata.store import TableStore
@@ -27,7 +27,7 @@ class HistoryMethods:
         self,
         kind: CommitKind | str | None = None,
         limit: int = 25,
-        cursor: str | None = None,
+        cursor: str | int | None = None,
         offset: int = 0,
         user: str | None = None,
         since: Time | None = None,
@@ -35,6 +35,8 @@ class HistoryMethods:
         *,
         from_time: Time | None = None,
         to_time: Time | None = None,
+        from_snapshot: int | None = None,
+        to_snapshot: int | None = None,
     ) -> HistoryPage:
         """Returns one page of snapshots, newest first.
 
@@ -44,7 +46,7 @@ class HistoryMethods:
         Args:
             kind: Only commits of this kind, such as ``COMPACT``.
             limit: How many snapshots a page has at most.
-            cursor: Where the page begins: ``next_cursor`` of the page before.
+            cursor: Where the page begins: ``next_cursor`` of the page before, or the id of its last snapshot.
             offset: How many snapshots to skip, instead of a cursor.
             user: Only commits of this user.
             since: Deprecated since 0.1, the old name of ``from_time``.
@@ -52,6 +54,8 @@ class HistoryMethods:
             from_time: Only commits of this time or later: epoch milliseconds, a datetime, ISO text, or a length of time
                 ago such as ``3 d``.
             to_time: Only commits of this time or earlier.
+            from_snapshot: Only snapshots from this id on.
+            to_snapshot: Only snapshots up to this id.
 
         Returns:
             The page.
@@ -75,12 +79,14 @@ class HistoryMethods:
             user=user,
             from_time=from_time,
             to_time=to_time,
+            from_snapshot=from_snapshot,
+            to_snapshot=to_snapshot,
         )
 
     def compactions(
         self,
         limit: int = 25,
-        cursor: str | None = None,
+        cursor: str | int | None = None,
         offset: int = 0,
         user: str | None = None,
         since: Time | None = None,
@@ -88,6 +94,9 @@ class HistoryMethods:
         *,
         from_time: Time | None = None,
         to_time: Time | None = None,
+        kind: CompactionKind | str | None = None,
+        from_snapshot: int | None = None,
+        to_snapshot: int | None = None,
     ) -> CompactionPage:
         """Returns one page of compactions, newest first: what each read and wrote, when it began, how long it took.
 
@@ -100,6 +109,10 @@ class HistoryMethods:
             until: Deprecated since 0.1, the old name of ``to_time``.
             from_time: Only compactions that were committed at this time or later.
             to_time: Only compactions that were committed at this time or earlier.
+            kind: Only compactions of this kind: ``FULL``, ``MINOR`` or ``MANIFESTS``. The total is then ``None`` unless
+                all compactions had to be looked at.
+            from_snapshot: Only snapshots from this id on.
+            to_snapshot: Only snapshots up to this id.
 
         Returns:
             The page.
@@ -110,7 +123,16 @@ class HistoryMethods:
         from_time = _renamed("compactions", "since", since, "from_time", from_time)
         to_time = _renamed("compactions", "until", until, "to_time", to_time)
         return find_compactions(
-            self._store, limit=limit, cursor=cursor, offset=offset, user=user, from_time=from_time, to_time=to_time
+            self._store,
+            kind=kind,
+            limit=limit,
+            cursor=cursor,
+            offset=offset,
+            user=user,
+            from_time=from_time,
+            to_time=to_time,
+            from_snapshot=from_snapshot,
+            to_snapshot=to_snapshot,
         )
 
     def diff(

@@ -99,7 +99,8 @@ def test_diff(cli: Lakebed, lake: Lake) -> None:
 
 def test_what_is_refused(cli: Lakebed, busy: Table, lake: Lake) -> None:
     assert "did you mean 'COMPACT'" in cli.fails(3, "history", "db.people", "--kind", "COMPCT")
-    assert "is not a cursor" in cli.fails(3, "history", "db.people", "--cursor", "7")
+    assert "is not a cursor" in cli.fails(3, "history", "db.people", "--cursor", "7-")
+    assert cli.json("history", "db.people", "--cursor", "3", "--limit", "1")["snapshots"][0]["id"] == 2
     assert "is not a time" in cli.fails(2, "history", "db.people", "--from", "soon")
     assert "does not exist" in cli.fails(4, "diff", "db.people", "1", "99")
     assert "has no tag 'x'" in cli.fails(4, "diff", "db.people", "x")

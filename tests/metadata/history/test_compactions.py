@@ -13,10 +13,11 @@ from tests.metadata.stores import Logged, open_store
 from tests.places import stored_path
 
 from lakebed import Table
-from lakebed.errors import NotFoundError
+from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.commit.commit import Change, Commit, commit
+from lakebed.metadata.history import compactions
 from lakebed.metadata.history.compactions import Compaction, CompactionKind, find_compactions
 from lakebed.metadata.history.history_index import forget_indexes
 from lakebed.metadata.manifests import SHARED_CACHE
@@ -219,3 +220,37 @@ def test_a_lost_manifest_is_told(table: Callable[..., Table]) -> None:
     SHARED_CACHE.clear()
     with pytest.raises(NotFoundError, match="manifest list"):
         one.compactions()
+
+
+def test_compactions_of_one_kind(table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compactions, "_FIRST_WINDOW", 2)
+    options = {"bucket": "2", "write-only": "true", "num-sorted-run.compaction-trigger": "2"}
+    made = table("k INT, v STRING", primary_key=["k"], options=options)
+    for _ in range(2):
+        made.write(pairs(*range(2000)))
+        made.compact(full=True)
+        made.write(pairs(1))
+        made.write(pairs(1))
+        made.compact()
+    made.compact_manifests()
+    every = list(made.compactions(limit=100))
+    kinds = [str(one.kind) for one in every]
+    assert {"FULL", "MINOR", "MANIFESTS"} == set(kinds), kinds
+    assert {str(one.status) for one in every} == {"succeeded"}
+    for kind in CompactionKind:
+        model = [one.snapshot.id for one in every if one.kind is kind]
+        seen: list[int] = []
+        page = made.compactions(kind=kind.lower(), limit=1)
+        while True:
+            seen += [one.snapshot.id for one in page]
+            assert [one.snapshot.id for one in made.compactions(kind=kind, limit=1, offset=len(seen) - 1)] == seen[-1:]
+            if page.next_cursor is None:
+                break
+            page = made.compactions(kind=kind, limit=1, cursor=page.next_cursor)
+        assert seen == model
+        assert made.compactions(kind=kind, limit=100).total == len(model)
+    cursor = made.compactions(kind="FULL", limit=1).next_cursor
+    with pytest.raises(OptionError, match="other filters"):
+        made.compactions(kind="MINOR", cursor=cursor)
+    with pytest.raises(OptionError, match="did you mean 'MINOR'"):
+        made.compactions(kind="MINER")

@@ -226,6 +226,7 @@ def test_the_list_of_jobs(acting: httpx.Client) -> None:
     page = get(acting, "/api/v1/jobs")
     assert page["items"] == [third, second, first]
     assert get(acting, "/api/v1/jobs", table="orders", state="failed")["items"] == [third]
+    assert get(acting, "/api/v1/jobs", action="compact")["items"] == [second]
     assert get(acting, "/api/v1/jobs", limit=1, offset=1)["items"] == [second]
     assert get(acting, "/api/v1/jobs", warehouse="nope")["total"] == 0
     refused(acting, "/api/v1/jobs", 422, state="lost")

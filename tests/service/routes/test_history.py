@@ -118,7 +118,49 @@ def test_unknown_snapshots_and_kinds(client: httpx.Client) -> None:
     assert "snapshots 1 to 10 exist" in refused(client, f"{ORDERS}/snapshots/11", 404)
     for bad in ("0", "-1", "x", "9" * 30):
         refused(client, f"{ORDERS}/snapshots/{bad}", 422)
-    refused(client, f"{ORDERS}/snapshots", 422, kind="compact")
+    refused(client, f"{ORDERS}/snapshots", 422, kind="compakt")
+    refused(client, f"{ORDERS}/compactions", 422, kind="COMPACT")
+    assert ids(get(client, f"{ORDERS}/snapshots", kind="compact")) == [9]
+
+
+def test_compactions_of_one_kind(client: httpx.Client) -> None:
+    path = f"{ORDERS}/compactions"
+    (one,) = get(client, path, kind="Full")["items"]
+    assert (one["snapshot_id"], one["kind"], one["status"]) == (9, "FULL", "succeeded")
+    assert get(client, path, kind="minor")["items"] == []
+
+
+def test_pages_by_ids(client: httpx.Client) -> None:
+    path = f"{ORDERS}/snapshots"
+    assert ids(get(client, path, lastSnapshotId=8, limit=2)) == [7, 6]
+    assert ids(get(client, path, cursor="8", limit=2)) == [7, 6]
+    assert ids(get(client, path, from_snapshot=3, to_snapshot=5)) == [5, 4, 3]
+    assert "either cursor or lastSnapshotId" in refused(client, path, 400, lastSnapshotId=8, cursor="8")
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "near"),
+    [
+        (f"{ORDERS}/snapshots", "lastSnapshot", "lastSnapshotId"),
+        (f"{ORDERS}/snapshots", "page", "offset"),
+        (f"{ORDERS}/snapshots", "operation", "kind"),
+        (f"{ORDERS}/compactions", "Kind", "kind"),
+        (f"{ORDERS}/files", "pageSize", "limit"),
+        (ORDERS, "brunch", "branch"),
+        ("/api/v1/jobs", "states", "state"),
+    ],
+)
+def test_unknown_parameters_are_refused(client: httpx.Client, path: str, name: str, near: str) -> None:
+    """A filter that is ignored would return what was not asked for."""
+    message = refused(client, path, 400, **{name: "1"})
+    assert message.startswith(f"unknown query parameter {name!r}; did you mean {near!r}? The parameters are: ")
+
+
+def test_a_parameter_like_no_other_is_refused_with_the_list(client: httpx.Client) -> None:
+    message = refused(client, f"{TABLES}/orders/tags", 400, xyz="1")
+    assert message == "unknown query parameter 'xyz'; known: branch, limit, offset"
+    assert refused(client, "/api/v1/warehouses", 400, xyz="1") == "unknown query parameter 'xyz'; known: none"
+    assert client.get("/metrics", params={"xyz": "1"}).status_code == 200, "collectors add their own"
 
 
 def test_a_cursor_holds_while_others_commit_and_expire(serve: Serve, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ SELECT * FROM k ORDER BY id;
 --> 2 | 2024-01-01 | 2
 --> 3 | 2024-01-02 | 3
 INSERT INTO k VALUES (4, DATE '2024-01-02', 4);
---! a partition has files with 1 and with 2 buckets; the number of buckets
+--! option 'bucket' is 1, but a partition has files of 2 buckets. Call rescale()
 ALTER TABLE k SET TBLPROPERTIES ('bucket' = '2');
 INSERT INTO k VALUES (4, DATE '2024-01-02', 4);
 CALL sys.rescale('k');

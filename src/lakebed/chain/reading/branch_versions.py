@@ -16,6 +16,7 @@ from typing import Final
 
 from lakebed.chain.layout import ChainTable
 from lakebed.format.snapshot import Snapshot
+from lakebed.metadata.history.by_time import snapshot_at
 
 _TRIES: Final = 3
 
@@ -48,4 +49,4 @@ def latest_versions(chain: ChainTable) -> BranchVersions:
 
 def versions_at(chain: ChainTable, time_millis: int) -> BranchVersions:
     """The snapshots of both branches as of a time."""
-    return BranchVersions(chain.full.snapshots.at(time_millis), chain.delta.snapshots.at(time_millis))
+    return BranchVersions(snapshot_at(chain.full, time_millis), snapshot_at(chain.delta, time_millis))

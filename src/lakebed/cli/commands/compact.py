@@ -1,7 +1,8 @@
-"""``compact``: merge files of a table."""
+"""``compact`` and ``compact-manifests``: merge files of a table."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -28,3 +29,24 @@ def compact(
     record = {"table": table.name, "snapshot": None if made is None else snapshot_record(made)}
     done = "nothing to compact" if made is None else f"compacted {table.name} as snapshot {made.id}"
     out.emit(record, lambda _: Text(show_text(done)))
+
+
+def compact_manifests(
+    name: TableArgument,
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would be rewritten.")] = False,
+    warehouse: Warehouse = None,
+    as_json: Json = False,
+) -> None:
+    """Merge all manifests of a table that hold deletes or are small. Data files and rows do not change."""
+    table = open_table(warehouse, name)
+    found = table.compact_manifests(dry_run=dry_run)
+    record = {
+        "table": table.name,
+        "dry_run": found.dry_run,
+        "before": asdict(found.before),
+        "after": asdict(found.after),
+        "rewritten": found.rewritten,
+        "cancelled": found.cancelled,
+        "snapshot": None if found.snapshot is None else snapshot_record(found.snapshot),
+    }
+    Output(as_json=as_json).emit(record, lambda _: Text(show_text(str(found))))

@@ -31,7 +31,8 @@ from lakebed.format.human_text import count_text
 
 Limit = Annotated[int, typer.Option("--limit", "-l", min=1, help="How many at most.")]
 Cursor = Annotated[
-    str | None, typer.Option("--cursor", metavar="CURSOR", help="Where the page starts; the page before shows it.")
+    str | None,
+    typer.Option("--cursor", metavar="CURSOR", help="Where the page starts: what the page before shows, or an id."),
 ]
 Offset = Annotated[int, typer.Option("--offset", min=0, help="How many of the newest to skip.")]
 User = Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only commits of this user.")]
@@ -45,6 +46,12 @@ FromTime = Annotated[
     ),
 ]
 ToTime = Annotated[str | None, typer.Option("--to", "--until", metavar="TIME", help="Only this time or earlier.")]
+FromSnapshot = Annotated[
+    int | None, typer.Option("--from-snapshot", metavar="ID", min=0, help="Only snapshots from this id on.")
+]
+ToSnapshot = Annotated[
+    int | None, typer.Option("--to-snapshot", metavar="ID", min=0, help="Only snapshots up to this id.")
+]
 
 
 def snapshots(
@@ -94,6 +101,8 @@ def history(
     user: User = None,
     from_time: FromTime = None,
     to_time: ToTime = None,
+    from_snapshot: FromSnapshot = None,
+    to_snapshot: ToSnapshot = None,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
@@ -103,7 +112,12 @@ def history(
     """
     out = Output(as_json=as_json)
     asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
-    between = {"from_time": _checked_time(from_time), "to_time": _checked_time(to_time)}
+    between = {
+        "from_time": _checked_time(from_time),
+        "to_time": _checked_time(to_time),
+        "from_snapshot": from_snapshot,
+        "to_snapshot": to_snapshot,
+    }
     page = open_table(warehouse, name).history(kind=kind, **between, **asked)  # type: ignore[arg-type]
     records = [{**snapshot_record(one), **_recorded(one)} for one in page.snapshots]
     columns = [
@@ -157,20 +171,28 @@ def _where_we_are(shown: int, page: Any) -> str:
 
 def compactions(
     name: TableArgument,
+    kind: Annotated[str | None, typer.Option("--kind", "-k", metavar="KIND", help="FULL, MINOR or MANIFESTS.")] = None,
     limit: Limit = 25,
     cursor: Cursor = None,
     offset: Offset = 0,
     user: User = None,
     from_time: FromTime = None,
     to_time: ToTime = None,
+    from_snapshot: FromSnapshot = None,
+    to_snapshot: ToSnapshot = None,
     warehouse: Warehouse = None,
     as_json: Json = False,
 ) -> None:
     """Show a page of the compactions of a table, newest first: what they read and wrote, when, and their duration."""
     out = Output(as_json=as_json)
     asked = {"limit": limit, "cursor": cursor, "offset": offset, "user": user}
-    between = {"from_time": _checked_time(from_time), "to_time": _checked_time(to_time)}
-    page = open_table(warehouse, name).compactions(**between, **asked)  # type: ignore[arg-type]
+    between = {
+        "from_time": _checked_time(from_time),
+        "to_time": _checked_time(to_time),
+        "from_snapshot": from_snapshot,
+        "to_snapshot": to_snapshot,
+    }
+    page = open_table(warehouse, name).compactions(kind=kind, **between, **asked)  # type: ignore[arg-type]
     records = [_compaction_record(one) for one in page.compactions]
     columns = [
         Column("snapshot_id", "id", right=True),
@@ -195,6 +217,7 @@ def _compaction_record(one: lakebed.Compaction) -> dict[str, Any]:
     return {
         "snapshot_id": one.snapshot.id,
         "kind": str(one.kind),
+        "status": str(one.status),
         "commit_user": one.snapshot.commit_user,
         **{name: getattr(one, name) for name in (*names, *sides)},
         "from_facts": one.from_facts,

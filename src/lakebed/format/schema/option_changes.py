@@ -37,7 +37,7 @@ def check_option_change(options: Mapping[str, str], key: str, value: str | None,
     if before.bucket != after.bucket and -1 in {before.bucket, after.bucket}:
         raise OptionError(
             f"option {key!r} cannot change from {before.bucket} to {after.bucket}: "
-            "a table stays with fixed or with dynamic buckets; create a new table"
+            "-1 means dynamic buckets, and a table stays with fixed or with dynamic buckets; create a new table"
         )
     for ignored in _ONCE_TRUE:
         if ignored.read(before) and not ignored.read(after):

@@ -312,7 +312,7 @@ class _Attempts:
             return
         live = live_entries(self._store, latest, pc.unique(delta["partition"].combine_chunks()))
         if not overwrites:
-            conflicts.check_total_buckets(live, delta)
+            conflicts.check_total_buckets(live, delta, TableOptions(self._schema.options).bucket)
         if change.has_deletes:
             conflicts.check_deletes(live, delta)
             if self._request.kind is CommitKind.COMPACT:

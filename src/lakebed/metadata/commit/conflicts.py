@@ -19,8 +19,8 @@ Rows: this commit. Columns: the commit that became visible first.
 
 REWRITE is an append that also deletes files (kind OVERWRITE on disk).
 
-The checks are pure functions over entries. Each raises :class:`CommitConflictError` with what was found and what to do.
-None of them writes anything.
+The checks are pure functions over entries. Each raises :class:`CommitConflictError` with what was found and what to do;
+a number of buckets that is an option's is an :class:`OptionError`. None of them writes anything.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import CommitConflictError, CorruptError
+from lakebed.errors import CommitConflictError, CorruptError, OptionError
 from lakebed.format.binary_row import decode_rows
 from lakebed.format.human_text import count_text
 from lakebed.format.manifest.index_manifest import DELETION_VECTORS, IndexEntry
@@ -49,14 +49,25 @@ def check_delta(delta: pa.Table) -> None:
         raise CommitConflictError("this commit adds and deletes the same file; make two commits")
 
 
-def check_total_buckets(live: pa.Table, delta: pa.Table) -> None:
-    """Raises if files of one partition would have different numbers of buckets."""
+def check_total_buckets(live: pa.Table, delta: pa.Table, option: int | None = None) -> None:
+    """Raises if files of one partition would have different numbers of buckets.
+
+    If the new files have what ``option`` says, somebody changed option ``bucket``, and a retry would fail again.
+    """
     added = delta.filter(pc.equal(delta["kind"], ADD))
     totals = pa.concat_tables([table.select(["partition", "total_buckets"]) for table in (live, added)])
     ranges = totals.group_by("partition").aggregate([("total_buckets", "min"), ("total_buckets", "max")])
     changed = ranges.filter(pc.not_equal(ranges["total_buckets_min"], ranges["total_buckets_max"]))
     if len(changed):
         first = changed.slice(0, 1).to_pylist()[0]
+        old = {first["total_buckets_min"], first["total_buckets_max"]} - {option}
+        if len(old) == 1 and option in added["total_buckets"].to_pylist():
+            number = old.pop()
+            raise OptionError(
+                f"option 'bucket' is {option}, but a partition has files of {count_text(number, 'bucket')}. Call "
+                f"rescale() to distribute its rows over {count_text(option or 0, 'bucket')}, overwrite the whole "
+                f"partition, or set the option to {number}"
+            )
         raise CommitConflictError(
             f"a partition has files with {first['total_buckets_min']} and with {first['total_buckets_max']} buckets; "
             "the number of buckets changes only by overwriting the whole partition"

@@ -11,14 +11,14 @@ file that only changes its level counts as input and output.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import NotFoundError
+from lakebed.errors import NotFoundError, OptionError, unknown_name
 from lakebed.format import commit_facts as facts
 from lakebed.format.human_text import count_text, size_text
 from lakebed.format.manifest.manifest import ADD
@@ -26,7 +26,7 @@ from lakebed.format.printed import Printed, page_text
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.time_text import now_millis, time_text
-from lakebed.metadata.history.pages import HistoryPage, Source, find_page
+from lakebed.metadata.history.pages import HistoryPage, Source, Wanted, page_of, wanted_page
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
@@ -41,6 +41,8 @@ _COUNTS: Final = {
     "buckets": facts.BUCKETS,
 }
 _QUARTER_HOUR_MILLIS: Final = 900_000
+_FIRST_WINDOW: Final = 32
+_LARGEST_WINDOW: Final = 1024
 
 
 class CompactionKind(StrEnum):
@@ -49,6 +51,12 @@ class CompactionKind(StrEnum):
     FULL = "FULL"
     MINOR = "MINOR"
     MANIFESTS = "MANIFESTS"
+
+
+class CompactionStatus(StrEnum):
+    """What became of a compaction. One with a snapshot succeeded; the service shows others as jobs."""
+
+    SUCCEEDED = "succeeded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -89,6 +97,11 @@ class Compaction(Printed):
     def duration_millis(self) -> int:
         """How long it took; never negative, even if clocks differ."""
         return self.finished_millis - self.started_millis
+
+    @property
+    def status(self) -> CompactionStatus:
+        """What became of it: it succeeded, because only then it has a snapshot."""
+        return CompactionStatus.SUCCEEDED
 
     def __str__(self) -> str:
         before, after = (
@@ -178,16 +191,49 @@ def _highest_level(schema: TableSchema) -> int:
 # ---------------------------------------------------------------------------------------------------------- reading
 
 
-def find_compactions(store: TableStore, **asked: Any) -> CompactionPage:
-    """Returns one page of the compactions of a branch; takes the arguments of ``find_page`` except ``kind``."""
-    page = find_page(store, kind=CommitKind.COMPACT, **asked)
+def find_compactions(store: TableStore, *, kind: CompactionKind | str | None = None, **asked: Any) -> CompactionPage:
+    """Returns one page of the compactions of a branch; takes the arguments of ``find_page``.
+
+    The index does not know the kind of a compaction. With ``kind``, compactions are described from the newest (or from
+    the cursor) on until the page is full, and the total is ``None`` unless these were all.
+    """
+    only = None if kind is None else _kind_named(kind)
+    wanted = wanted_page(store, kind=CommitKind.COMPACT, variant=only, **asked)
+    if only is not None:
+        return _of_kind(store, only, wanted)
+    page = page_of(store, wanted)
+    found = tuple(_all_described(store, page))
+    total = None if page.total is None else page.total - len(page) + len(found)
+    return CompactionPage(found, page.next_cursor, total, page.scanned, page.source)
+
+
+def _kind_named(kind: CompactionKind | str) -> CompactionKind:
+    text = str(kind).upper()
+    if text not in set(CompactionKind):
+        raise OptionError(unknown_name("kind of compaction", text, map(str, CompactionKind)))
+    return CompactionKind(text)
+
+
+def _of_kind(store: TableStore, kind: CompactionKind, wanted: Wanted) -> CompactionPage:
+    end = wanted.offset + wanted.limit
+    found: list[Compaction] = []
+    scanned, part = 0, replace(wanted, limit=max(wanted.limit, _FIRST_WINDOW), offset=0)
+    while True:
+        page = page_of(store, part)
+        scanned += page.scanned
+        found += [one for one in _all_described(store, page) if one.kind is kind]
+        if page.next_cursor is None or not len(page) or len(found) > end:
+            break
+        part = replace(part, limit=min(2 * part.limit, _LARGEST_WINDOW), before=page.snapshots[-1].id)
+    shown = tuple(found[wanted.offset : end])
+    total = len(found) if page.next_cursor is None and wanted.before is None else None
+    cursor = wanted.cursor_after(shown[-1].snapshot.id) if len(found) > end else None
+    return CompactionPage(shown, cursor, total, scanned, page.source)
+
+
+def _all_described(store: TableStore, page: HistoryPage) -> Iterator[Compaction]:
     described = (_described(store, snapshot) for snapshot in page)
-    found = tuple(compaction for compaction in described if compaction is not None)
-    return CompactionPage(found, page.next_cursor, _left(page, len(found)), page.scanned, page.source)
-
-
-def _left(page: HistoryPage, shown: int) -> int | None:
-    return None if page.total is None else page.total - len(page) + shown
+    return (compaction for compaction in described if compaction is not None)
 
 
 def _described(store: TableStore, snapshot: Snapshot) -> Compaction | None:

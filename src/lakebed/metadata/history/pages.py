@@ -5,10 +5,12 @@
   skips nothing if others commit (their ids are higher) or expire (their ids no longer exist) meanwhile.
 * Without a filter a page opens the snapshots that it shows. With a filter it uses the history index
   (:mod:`lakebed.metadata.history.history_index`). It opens the last snapshot of the index to check that the index is up
-  to date, and opens snapshots that the index lacks once to add them.
-* If the index cannot be written, windows of snapshots are opened from the newest (or from the cursor) on, each twice as
-  large as the one before, until the page is full. The total is then ``None`` unless all snapshots were read, and the
-  last page may be empty. The process remembers what it read.
+  to date.
+* Snapshots that the index lacks, such as those of other engines, are opened in windows from the newest (or from the
+  cursor) on, each twice as large as the one before, until the page is full, and until :data:`ADDED_BY_A_PAGE` were
+  opened. Each is opened once, because it is added to the index. So the first page of a long history is bounded, and a
+  few pages complete the index. The total is ``None`` and the last page may be empty until then.
+* If the index cannot be written, a page stops as soon as it is full. The process remembers what it read.
 * A total is exact at the time of the page.
 """
 
@@ -19,7 +21,8 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeAlias
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +51,10 @@ _TRIES: Final = 4
 _FIRST_WINDOW: Final = 32
 _LARGEST_WINDOW: Final = 1024
 _REMEMBERED: Final = 4096
-_CURSOR: Final = re.compile(r"([0-9]{1,18})-([0-9a-f]{8})")
+_CURSOR: Final = re.compile(r"([0-9]{1,18})(?:-([0-9a-f]{8}))?")
+
+ADDED_BY_A_PAGE: Final = 256
+"""A page opens at least so many of the snapshots that the index lacks, to add them."""
 
 
 class Source(StrEnum):
@@ -105,15 +111,25 @@ class Wanted:
     offset: int
     before: int | None
     fingerprint: str
+    ids: Callable[[I64], Mask] | None = None
+    rows: Callable[[pa.Table], Mask] | None = None
+    is_oldest: bool = False
 
     @property
     def is_all(self) -> bool:
-        return self.kind is None and self.user is None and self.from_time is None and self.to_time is None
+        """Whether ids tell which snapshots match."""
+        return self.rows is None and all(one is None for one in (self.kind, self.user, self.from_time, self.to_time))
+
+    def among(self, ids: I64) -> I64:
+        """Returns the ids that can match."""
+        return ids if self.ids is None else ids[self.ids(ids)]
 
     def mask(self, rows: pa.Table) -> Mask:
         """Returns which rows of the index match."""
         times = rows["time_millis"].to_numpy()
-        mask = np.ones(len(rows), np.bool_)
+        mask = np.ones(len(rows), np.bool_) if self.ids is None else self.ids(rows["id"].to_numpy())
+        if self.rows is not None:
+            mask &= self.rows(rows)
         if self.from_time is not None:
             mask &= times >= self.from_time
         if self.to_time is not None:
@@ -125,6 +141,7 @@ class Wanted:
         return mask
 
     def matches(self, snapshot: Snapshot) -> bool:
+        """Returns whether a snapshot matches; what ``rows`` tests is in the check of its line."""
         return (
             self.kind in {None, snapshot.commit_kind}
             and self.user in {None, snapshot.commit_user}
@@ -136,26 +153,49 @@ class Wanted:
         return f"{snapshot_id}-{self.fingerprint}"
 
 
-def find_page(
+def find_page(store: TableStore, **asked: Any) -> HistoryPage:
+    """Returns one page of the history of a branch; takes the arguments of :func:`wanted_page`."""
+    return page_of(store, wanted_page(store, **asked))
+
+
+def page_of(store: TableStore, wanted: Wanted) -> HistoryPage:
+    """Returns one page of the history of a branch."""
+    return _Search(store, index_of(store), wanted).page()
+
+
+def wanted_page(
     store: TableStore,
     *,
     kind: CommitKind | str | None = None,
     limit: int = 25,
-    cursor: str | None = None,
+    cursor: str | int | None = None,
     offset: int = 0,
     user: str | None = None,
     from_time: Time | None = None,
     to_time: Time | None = None,
-) -> HistoryPage:
-    """Returns one page of the history of a branch, filtered by kind, user and time (both ends included)."""
+    from_snapshot: int | None = None,
+    to_snapshot: int | None = None,
+    variant: str | None = None,
+) -> Wanted:
+    """Returns a page of the history of a branch, filtered by kind, user, time and id (both ends included).
+
+    Cursors of pages with different values of ``variant`` are kept apart.
+    """
     asked = _kind(kind)
     if user is not None and not isinstance(user, str):
         raise OptionError(f"user must be the text of a commit user, not {user!r}")
     now = now_millis()
+    least, most = _id_given("from_snapshot", from_snapshot), _id_given("to_snapshot", to_snapshot)
+    ends = None if least is None and most is None else (least, most)
     fingerprint = _fingerprint(
-        store.paths.branch, asked, user, _since_zero(from_time, "from_time"), _since_zero(to_time, "to_time")
+        store.paths.branch,
+        asked,
+        user,
+        _since_zero(from_time, "from_time"),
+        _since_zero(to_time, "to_time"),
+        *(one for one in (ends, variant) if one is not None),
     )
-    wanted = Wanted(
+    return Wanted(
         kind=asked,
         user=user,
         from_time=None if from_time is None else parse_time(from_time, "from_time", now=now),
@@ -164,8 +204,50 @@ def find_page(
         offset=_number("offset", offset, least=0),
         before=_before(cursor, offset, fingerprint),
         fingerprint=fingerprint,
+        ids=None if ends is None else partial(_between, least, most),
     )
-    return _Search(store, index_of(store), wanted).page()
+
+
+def first_match(
+    store: TableStore,
+    *,
+    from_time: int | None = None,
+    to_time: int | None = None,
+    before: int | None = None,
+    is_oldest: bool = False,
+) -> tuple[Snapshot | None, bool]:
+    """Returns the newest (or the oldest) snapshot between two times and before an id.
+
+    Also returns whether that is certain; it is not if others deleted snapshots all the time.
+    """
+    wanted = Wanted(
+        kind=None,
+        user=None,
+        from_time=from_time,
+        to_time=to_time,
+        limit=1,
+        offset=0,
+        before=before,
+        fingerprint="",
+        is_oldest=is_oldest,
+    )
+    search = _Search(store, index_of(store), wanted)
+    found = search.page().snapshots
+    return (found[0] if found else None), search.is_certain
+
+
+def all_matches(
+    store: TableStore, ids: Callable[[I64], Mask], rows: Callable[[pa.Table], Mask] | None
+) -> list[Snapshot] | None:
+    """Returns the snapshots, by id, whose ids and lines satisfy conditions; ``None`` if others deleted some meanwhile.
+
+    Snapshots with ids that match are opened only if their line matches too, or if there is none.
+    """
+    nothing = dict.fromkeys(("kind", "user", "from_time", "to_time", "before"))
+    wanted = Wanted(**nothing, limit=2**62, offset=0, fingerprint="", ids=ids, rows=rows)  # type: ignore[arg-type]
+    search = _Search(store, index_of(store), wanted)
+    found = search.page().snapshots
+    return list(found[::-1]) if search.is_certain else None
 
 
 def _fingerprint(*asked: object) -> str:
@@ -193,18 +275,33 @@ def _number(name: str, value: object, *, least: int) -> int:
     return value
 
 
-def _before(cursor: str | None, offset: int, fingerprint: str) -> int | None:
+def _id_given(name: str, value: int | None) -> int | None:
+    return None if value is None else _number(name, value, least=0)
+
+
+def _between(least: int | None, most: int | None, ids: I64) -> Mask:
+    mask = np.ones(len(ids), np.bool_)
+    if least is not None:
+        mask &= ids >= least
+    if most is not None:
+        mask &= ids <= most
+    return mask
+
+
+def _before(cursor: str | int | None, offset: int, fingerprint: str) -> int | None:
     """Returns the id that the snapshots of the page must be below."""
     if cursor is None:
         return None
     if offset:
         raise OptionError("give either a cursor or an offset, not both")
-    found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
+    text = cursor if isinstance(cursor, str) else "" if isinstance(cursor, bool) else str(cursor)
+    found = _CURSOR.fullmatch(text)
     if found is None:
         raise OptionError(
-            f"{cursor!r} is not a cursor; take next_cursor of the page before, or none for the first page"
+            f"{cursor!r} is not a cursor; take next_cursor of the page before, the id of its last snapshot, or none for "
+            "the first page"
         )
-    if found[2] != fingerprint:
+    if found[2] not in {None, fingerprint}:
         raise OptionError(
             "the cursor belongs to a page of another branch or with other filters; start without a cursor"
         )
@@ -233,6 +330,7 @@ class _Search:
     index: HistoryIndex
     wanted: Wanted
     scanned: int = 0
+    is_certain: bool = False
     _read: dict[int, Snapshot] = field(default_factory=dict)
     _ahead: dict[int, Snapshot | None] = field(default_factory=dict)
 
@@ -242,7 +340,8 @@ class _Search:
             with self.index.lock:
                 chosen = self._choose()
             shown, gone, wrong = self._opened(chosen)
-            if not gone and not wrong:
+            self.is_certain = not gone and not wrong
+            if self.is_certain:
                 break
             self._read.clear()
             self._ahead.clear()
@@ -291,11 +390,12 @@ class _Search:
 
     def _choose(self) -> _Chosen:
         ids = self._existing()
+        asked = self.wanted.among(ids)
         if self.wanted.is_all:
-            return self._slice(ids, None, total=len(ids), left=ids[:0], source=Source.LISTING)
+            return self._slice(asked, None, total=len(asked), left=ids[:0], source=Source.LISTING)
         rows = self._verified(self.index.rows(self.store, ids))
         known = rows["id"].to_numpy()
-        missing = ids[:0] if len(known) == len(ids) else np.setdiff1d(ids, known, assume_unique=True)
+        missing = ids[:0] if len(known) == len(ids) else np.setdiff1d(asked, known, assume_unique=True)
         source = Source.SCAN if len(self._lacking(missing)) else Source.INDEX
         rows, left = self._filled(rows, missing)
         mask = self.wanted.mask(rows)
@@ -307,7 +407,7 @@ class _Search:
         """Returns the page from all matching ids, ascending; nothing is known about the ids in ``left``."""
         wanted = self.wanted
         end = len(ids) if wanted.before is None else int(np.searchsorted(ids, wanted.before))
-        stop = max(0, end - wanted.offset)
+        stop = min(wanted.limit, end) if wanted.is_oldest else max(0, end - wanted.offset)
         start = max(0, stop - wanted.limit)
         chosen = ids[start:stop][::-1]
         lowest = int(chosen[-1]) if len(chosen) else wanted.before
@@ -346,22 +446,24 @@ class _Search:
         if not len(missing):
             return rows, missing
         lacking = self._lacking(missing)
-        before, can_write = self.wanted.before, not len(lacking) or self.index.can_write(self.store, int(lacking[-1]))
-        first = missing if can_write or before is None else missing[missing < before]
-        order = first[::-1]
-        tables, descending = [rows], _Descending(rows)
-        window, place = max(_FIRST_WINDOW, min(self.wanted.limit, _LARGEST_WINDOW)), 0
-        while place < len(order) and (can_write or not self._is_full(tables, order[place:])):
-            asked: list[int] = order[place : place + window].tolist()
-            found = self._consistent(asked) if len(lacking) else sorted(self._files(asked).values(), key=_id_of)
-            self.index.missed(set(asked).difference(one.id for one in found))
-            place, window = place + window, min(2 * window, _LARGEST_WINDOW)
-            tables.append(descending.rows_of(found, is_last=place >= len(order)))
-            self.index.add(self.store, tables[-1].filter(pa.array(np.isin(tables[-1]["id"].to_numpy(), lacking))))
+        can_write = not len(lacking) or self.index.can_write(self.store, int(lacking[-1]))
+        needed = len(missing) if self.wanted.before is None else int(np.searchsorted(missing, self.wanted.before))
+        tables, left, descending, budget = [rows], [], _Descending(rows), ADDED_BY_A_PAGE if can_write else 0
+        for order, is_needed in ((missing[:needed][::-1], True), (missing[needed:][::-1], False)):
+            window, place = max(_FIRST_WINDOW, min(self.wanted.limit, _LARGEST_WINDOW)), 0
+            while place < len(order) and (budget > 0 or (is_needed and not self._is_full(tables, order[place:]))):
+                asked: list[int] = order[place : place + (min(window, budget) if budget > 0 else window)].tolist()
+                found = self._consistent(asked) if len(lacking) else sorted(self._files(asked).values(), key=_id_of)
+                self.index.missed(set(asked).difference(one.id for one in found))
+                place, budget = place + len(asked), budget - len(asked)
+                window = min(2 * window, _LARGEST_WINDOW)
+                tables.append(descending.rows_of(found, is_last=place >= len(order)))
+                self.index.add(self.store, tables[-1].filter(pa.array(np.isin(tables[-1]["id"].to_numpy(), lacking))))
+            left.append(order[place:])
         tables.append(
             descending.rows_of([], is_last=True)
         )  # the waiting row is not kept, because it is in no chain yet
-        return last_by_id(pa.concat_tables(tables)), np.concatenate([order[place:], missing[len(first) :]])
+        return last_by_id(pa.concat_tables(tables)), np.concatenate(left)
 
     def _consistent(self, ids: Sequence[int]) -> list[Snapshot]:
         """Returns snapshots that existed at the same time: the first is unchanged, so there was no rollback."""
@@ -377,6 +479,8 @@ class _Search:
 
     def _is_full(self, tables: Sequence[pa.Table], left: I64) -> bool:
         """Returns whether the page is complete: there are enough matches above the first unknown id."""
+        if self.wanted.is_oldest:
+            return False
         top = 2**63 - 1 if self.wanted.before is None else self.wanted.before
         matching = [rows["id"].to_numpy()[self.wanted.mask(rows)] for rows in tables]
         count = sum(int(np.count_nonzero((ids > left[0]) & (ids < top))) for ids in matching)

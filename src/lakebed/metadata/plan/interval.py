@@ -19,6 +19,7 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, CommitKind, Snapshot
 from lakebed.format.time_text import now_millis, parse_time
 from lakebed.metadata.changelogs import changelog_ids, find_changelog
+from lakebed.metadata.history.by_time import snapshot_at
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
@@ -208,7 +209,7 @@ def _last_point(store: TableStore, until: Any) -> _Point:
 
 
 def _at_time(store: TableStore, time: _Time) -> _Point:
-    found = store.snapshots.at(time.millis)
+    found = snapshot_at(store, time.millis)
     if found is not None:
         return _Point(found.id, found)
     earliest = store.snapshots.earliest_id()

@@ -9,6 +9,7 @@ from typing import Any, Final
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.time_text import exact_time_text, parse_time
+from lakebed.metadata.history.by_time import snapshot_at
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
@@ -28,7 +29,7 @@ def find_snapshot(store: TableStore, *, version: int | str | None, timestamp: An
     if timestamp is None:
         return store.latest_snapshot()
     millis = parse_time(timestamp, "timestamp")
-    found = store.snapshots.at(millis)
+    found = snapshot_at(store, millis)
     if found is None:
         earliest = store.snapshots.earliest()
         first = (

@@ -11,6 +11,7 @@ from lakebed.service.models.common import Model, Page
 T = TypeVar("T")
 
 CommitKindName = Literal["APPEND", "COMPACT", "OVERWRITE", "ANALYZE"]
+CompactionKindName = Literal["FULL", "MINOR", "MANIFESTS"]
 
 
 class SnapshotInfo(Model):
@@ -61,7 +62,8 @@ class CompactionInfo(Model):
     """A compaction: what it read and wrote, when it started, how long it took."""
 
     snapshot_id: int = Field(examples=[9])
-    kind: Literal["FULL", "MINOR", "MANIFESTS"] = Field(examples=["MINOR"])
+    kind: CompactionKindName = Field(examples=["MINOR"])
+    status: Literal["succeeded"] = Field(description="A compaction that waits, runs or failed is a job, see /jobs.")
     started_millis: int
     finished_millis: int
     duration_millis: int = Field(ge=0)

@@ -141,24 +141,25 @@ def rollback(state: ServiceState, opened: Opened, asked: models.Rollback, respon
 JobId = Annotated[str, Path(min_length=1, max_length=64, description="The id of a job.", examples=["6b3f0c1e9a7d4c52"])]
 
 
-@looking.get("/jobs", summary="Jobs", responses=documented(401, 403, 422))
+@looking.get("/jobs", summary="Jobs", responses=documented(400, 401, 403, 422))
 def jobs(
     state: ServiceState,
     part: Cut,
     warehouse: Annotated[str | None, Query(max_length=64, description="Only on this warehouse.")] = None,
     database: Annotated[str | None, Query(max_length=255, description="Only in this database.")] = None,
     table: Annotated[str | None, Query(max_length=255, description="Only on this table.")] = None,
+    action: Annotated[ActionName | None, Query(description="Only of this action.", examples=["compact"])] = None,
     job_state: Annotated[JobState | None, Query(alias="state", description="Only in this state.")] = None,
 ) -> Page[Job]:
     """Returns jobs, newest first. Jobs that ended are kept until enough newer ones have ended."""
-    wanted = {"warehouse": warehouse, "database": database, "table": table, "state": job_state}
+    wanted = {"warehouse": warehouse, "database": database, "table": table, "action": action, "state": job_state}
     found = state.jobs.list(
         lambda job: all(value is None or getattr(job, name) == value for name, value in wanted.items())
     )
     return Page(**part.page(found))
 
 
-@looking.get("/jobs/{job_id}", summary="A job", responses=documented(401, 403, 404, 422))
+@looking.get("/jobs/{job_id}", summary="A job", responses=documented(400, 401, 403, 404, 422))
 def job(state: ServiceState, job_id: JobId) -> Job:
     """Returns the state of a job, with its progress or its result."""
     return state.jobs.get(job_id)

@@ -5,8 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Path, Query
+from pydantic import BeforeValidator, Field
 
-from lakebed.service.models.history import CommitKindName, CompactionInfo, HistoryPage, SnapshotDetail, SnapshotInfo
+from lakebed.errors import OptionError
+from lakebed.service.models.history import (
+    CommitKindName,
+    CompactionInfo,
+    CompactionKindName,
+    HistoryPage,
+    SnapshotDetail,
+    SnapshotInfo,
+)
 from lakebed.service.numbers.snapshot_changes import changes_of, snapshot_info
 from lakebed.service.routes.parameters import (
     API,
@@ -22,6 +31,7 @@ from lakebed.service.routes.parameters import (
 
 router = APIRouter(prefix=API, tags=["history"])
 
+InAnyCase: Final = BeforeValidator(str.upper)
 _FORMS: Final = "Epoch milliseconds, a time such as 2025-01-31 12:00:00, or a duration ago such as 3 d."
 Moment = Annotated[str | None, Query(min_length=1, max_length=64, description=_FORMS, examples=["3 d"])]
 FromTime = Annotated[
@@ -31,6 +41,11 @@ FromTime = Annotated[
 ToTime = Annotated[
     str | None,
     Query(min_length=1, max_length=64, description=f"Only commits of this time or earlier. {_FORMS}", examples=["3 d"]),
+]
+SnapshotId = Annotated[int, Field(ge=0, lt=2**59)]
+LastSnapshotId = Annotated[
+    SnapshotId | None,
+    Query(alias="lastSnapshotId", description="The last snapshot of the page before, instead of its next_cursor."),
 ]
 Since = Annotated[
     str | None, Query(min_length=1, max_length=64, description="The old name of from_time.", deprecated=True)
@@ -43,21 +58,28 @@ Until = Annotated[
 async def asked(
     limit: Limit = DEFAULT_HISTORY_PAGE,
     cursor: Annotated[str | None, Query(max_length=64, description="next_cursor of the page before.")] = None,
+    last_snapshot_id: LastSnapshotId = None,
     offset: Offset = 0,
     user: Annotated[str | None, Query(max_length=255, description="Only commits of this user.")] = None,
     from_time: FromTime = None,
     to_time: ToTime = None,
+    from_snapshot: Annotated[SnapshotId | None, Query(description="Only snapshots from this id on.")] = None,
+    to_snapshot: Annotated[SnapshotId | None, Query(description="Only snapshots up to this id.")] = None,
     since: Since = None,
     until: Until = None,
 ) -> dict[str, Any]:
     """Returns the requested part of a history as arguments of :meth:`lakebed.Table.history`."""
+    if cursor is not None and last_snapshot_id is not None:
+        raise OptionError("give either cursor or lastSnapshotId, not both")
     return {
         "limit": limit,
-        "cursor": cursor,
+        "cursor": last_snapshot_id if cursor is None else cursor,
         "offset": offset,
         "user": user,
         "from_time": since if from_time is None else from_time,
         "to_time": until if to_time is None else to_time,
+        "from_snapshot": from_snapshot,
+        "to_snapshot": to_snapshot,
     }
 
 
@@ -69,7 +91,9 @@ def snapshots(
     state: ServiceState,
     opened: Opened,
     part: HistoryPart,
-    kind: Annotated[CommitKindName | None, Query(description="Only commits of this kind.")] = None,
+    kind: Annotated[
+        Annotated[CommitKindName, InAnyCase] | None, Query(description="Only commits of this kind, in any case.")
+    ] = None,
 ) -> HistoryPage[SnapshotInfo]:
     """Returns one page, newest first. With a cursor, nothing is repeated or skipped while others commit and expire."""
     page = opened.table.history(kind=kind, **part)
@@ -101,15 +125,27 @@ def snapshot(
 
 
 @router.get(f"{TABLE_PATH}/compactions", summary="Compactions of a table", responses=READ_ERRORS)
-def compactions(state: ServiceState, opened: Opened, part: HistoryPart) -> HistoryPage[CompactionInfo]:
-    """Returns one page, newest first: what each read and wrote, when it started, how long it took."""
-    page = opened.table.compactions(**part)
+def compactions(
+    state: ServiceState,
+    opened: Opened,
+    part: HistoryPart,
+    kind: Annotated[
+        Annotated[CompactionKindName, InAnyCase] | None,
+        Query(description="Only compactions of this kind, in any case."),
+    ] = None,
+) -> HistoryPage[CompactionInfo]:
+    """Returns one page, newest first: what each read and wrote, when it started, how long it took.
+
+    A compaction has a snapshot once it succeeded. Those that wait, run or failed are jobs: ``/jobs?action=compact``.
+    """
+    page = opened.table.compactions(kind=kind, **part)
     state.metrics.pages.labels("compactions").inc()
     state.metrics.snapshots_scanned.inc(page.scanned)
     items = [
         CompactionInfo(
             snapshot_id=one.snapshot.id,
             kind=one.kind.value,
+            status=one.status.value,
             started_millis=one.started_millis,
             finished_millis=one.finished_millis,
             duration_millis=one.duration_millis,

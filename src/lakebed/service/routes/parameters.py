@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final
 
 from fastapi import Depends, Path, Query, Request
 
+from lakebed.errors import OptionError, unknown_name
 from lakebed.service.error_answers import documented
 from lakebed.service.numbers.table_contents import Slice
 from lakebed.service.settings import Limits
@@ -38,7 +40,42 @@ PartitionName = Annotated[
 ]
 
 
+_OTHER_NAMES: Final[Mapping[str, str]] = {
+    "lastSnapshot": "lastSnapshotId",
+    "last_snapshot_id": "lastSnapshotId",
+    "operation": "kind",
+    "page": "offset",
+    "pageSize": "limit",
+    "page_size": "limit",
+    "size": "limit",
+    "type": "kind",
+}
+"""What other interfaces call the parameters of this one."""
+
+
 # These are coroutines: switching to a thread would cost more than the work.
+
+
+async def check_names(request: Request) -> None:
+    """Refuse query parameters that the route does not have: without its filter, an answer would be a wrong one."""
+    if not request.query_params:
+        return
+    route = request.app.openapi()["paths"][request.scope["route"].path][request.method.lower()]
+    known = sorted(one["name"] for one in route.get("parameters", ()) if one["in"] == "query")
+    for name in request.query_params:
+        if name not in known:
+            raise OptionError(_unknown_parameter(name, known))
+
+
+def _unknown_parameter(name: str, known: Sequence[str]) -> str:
+    """Returns the message for an unknown query parameter.
+
+    >>> _unknown_parameter("operation", ["kind", "limit"])
+    "unknown query parameter 'operation'; did you mean 'kind'? The parameters are: kind, limit"
+    """
+    other = _OTHER_NAMES.get(name)
+    message = unknown_name("query parameter", name, known, similar=other if other in known else None)
+    return f"{message} The parameters are: {', '.join(known)}" if message.endswith("?") else message
 
 
 async def state_of(request: Request) -> Service:

@@ -49,7 +49,7 @@ router = APIRouter(prefix=API, tags=["tables"])
 _SECTION_OF = {option.name: section.title for section in SECTIONS for option in section.options}
 
 
-@router.get("/service", summary="Version, limits and settings of the service", responses=documented(403))
+@router.get("/service", summary="Version, limits and settings of the service", responses=documented(400, 403))
 def service(state: ServiceState) -> ServiceInfo:
     """Needs no token, so that a page can find out whether it has to ask for one."""
     limits = state.settings.limits
@@ -67,7 +67,7 @@ def service(state: ServiceState) -> ServiceInfo:
     )
 
 
-@router.get("/warehouses", summary="The warehouses", responses=documented(401, 403, 503))
+@router.get("/warehouses", summary="The warehouses", responses=documented(400, 401, 403, 503))
 def warehouses(state: ServiceState) -> Listing[WarehouseInfo]:
     """Returns all warehouses of this service."""
     return Listing(items=[_warehouse(one) for one in state.warehouses])

@@ -1,0 +1,153 @@
+"""Snapshots by time and by condition are those that opening every snapshot finds, and few snapshots are opened."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.effort import examples
+from tests.metadata.long_histories import A, C, ReadOnly, commit_snapshot, snapshot, spread, with_storage, write_history
+from tests.metadata.stores import Logged, new_store
+from tests.places import stored_path
+
+from lakebed.format.snapshot import snapshot_to_json
+from lakebed.format.time_text import local_datetime
+from lakebed.metadata.history.by_time import snapshot_at, snapshot_since
+from lakebed.metadata.history.history_index import forget_indexes
+from lakebed.metadata.store import TableStore
+from lakebed.system_tables import SystemTable
+
+TIMES = st.integers(0, 9).map(lambda number: number * 1000)
+
+
+@pytest.fixture(autouse=True)
+def new_process() -> None:
+    forget_indexes()
+
+
+@settings(max_examples=examples(30), deadline=None)
+@given(
+    made=st.lists(st.tuples(TIMES, st.booleans()), max_size=40),
+    again=st.lists(TIMES, max_size=12),
+    gone=st.integers(0, 40),
+    can_write=st.booleans(),
+)
+def test_the_result_is_that_of_the_walk(
+    made: list[tuple[int, bool]], again: list[int], gone: int, *, can_write: bool
+) -> None:
+    """Times that descend and repeat, commits of others, a rollback with other commits after it, and expiry."""
+    forget_indexes()
+    root = Path(tempfile.mkdtemp(prefix="by-time-"))
+    try:
+        store = new_store(root / "t")
+        for time, ours in made:
+            commit_snapshot(store, time_millis=time, noted=ours)
+        snapshot_at(store, 4000)  # may add lines, which the rollback makes wrong
+        for number, time in enumerate(again[: len(made)]):
+            replaced = snapshot(len(made) - number, C, time_millis=time)
+            stored_path(store.paths.snapshot(replaced.id)).write_text(snapshot_to_json(replaced))
+        for number in range(1, min(gone, len(made) - 1) + 1):
+            stored_path(store.paths.snapshot(number)).unlink()
+        read = store if can_write else with_storage(store, ReadOnly())
+        for time in (-1, *range(0, 10_000, 1000), 9500):
+            assert snapshot_at(read, time) == store.snapshots.at(time)
+            assert snapshot_since(read, time) == store.snapshots.since(time)
+        _compare_snapshots_table(read)
+    finally:
+        shutil.rmtree(root)
+
+
+CONDITIONS = (
+    "snapshot_id = 3",
+    "snapshot_id > 5 AND snapshot_id <= 8",
+    "snapshot_id IN (1, 7) OR snapshot_id > 30",
+    "commit_kind = 'COMPACT'",
+    "commit_kind <> 'COMPACT' AND snapshot_id < 20",
+    f"commit_time >= TIMESTAMP '{local_datetime(4000)}'",
+    f"commit_time < TIMESTAMP '{local_datetime(3000)}' AND commit_user = 'user 1'",
+    f"commit_kind = 'COMPACT' OR commit_time = TIMESTAMP '{local_datetime(2000)}'",
+    "commit_user = 'user 2' OR snapshot_id = 1",
+    "operation IS NULL",
+    "1 = 0",
+)
+
+
+def _compare_snapshots_table(store: TableStore) -> None:
+    table = SystemTable(store, "snapshots")
+    every = table.scan().to_arrow()
+    for condition in CONDITIONS:
+        expected = set(every["snapshot_id"].to_pylist()) & _model(every.to_pylist(), condition)
+        assert set(table.scan(where=condition).to_arrow()["snapshot_id"].to_pylist()) == expected, condition
+
+
+def _model(rows: list[dict[str, object]], condition: str) -> set[object]:
+    def at(millis: int) -> dt.datetime:
+        return local_datetime(millis)
+
+    tests = dict(
+        zip(
+            CONDITIONS,
+            (
+                lambda one: one["snapshot_id"] == 3,
+                lambda one: 5 < one["snapshot_id"] <= 8,
+                lambda one: one["snapshot_id"] in {1, 7} or one["snapshot_id"] > 30,
+                lambda one: one["commit_kind"] == "COMPACT",
+                lambda one: one["commit_kind"] != "COMPACT" and one["snapshot_id"] < 20,
+                lambda one: one["commit_time"] >= at(4000),
+                lambda one: one["commit_time"] < at(3000) and one["commit_user"] == "user 1",
+                lambda one: one["commit_kind"] == "COMPACT" or one["commit_time"] == at(2000),
+                lambda one: one["commit_user"] == "user 2" or one["snapshot_id"] == 1,
+                lambda _: True,
+                lambda _: False,
+            ),
+            strict=True,
+        )
+    )
+    return {one["snapshot_id"] for one in rows if tests[condition](one)}
+
+
+@pytest.mark.local_disk
+def test_a_search_opens_few_snapshots(tmp_path: Path) -> None:
+    store, made = write_history(tmp_path / "t", spread(300, 30), noted=True)
+
+    def opened() -> int:
+        forget_indexes()
+        count = len(log.names("read", "snapshot-"))
+        log.log.clear()
+        return count
+
+    logged = with_storage(store, log := Logged())
+    assert snapshot_at(logged, 10_500) == made[9]
+    assert opened() <= 8 + 2
+    assert snapshot_at(logged, 298_000) == made[297]
+    assert opened() <= 8, "the newest are opened without the index"
+    assert snapshot_since(logged, 10_500) == made[10]
+    assert opened() <= 2
+    assert snapshot_at(logged, 999) is None
+    assert opened() <= 8 + 1
+    table = SystemTable(logged, "snapshots")
+    for condition, count in (
+        ("snapshot_id = 7", 1),
+        ("snapshot_id BETWEEN 10 AND 19", 10),
+        ("commit_kind = 'COMPACT' AND snapshot_id <= 100", 10),
+        (f"commit_time < TIMESTAMP '{local_datetime(6000)}'", 5),
+    ):
+        assert len(table.scan(where=condition).to_arrow()) == count
+        assert opened() <= count + 1, condition
+
+
+@pytest.mark.local_disk
+def test_a_search_adds_what_others_wrote(tmp_path: Path) -> None:
+    store, made = write_history(tmp_path / "t", [A] * 300)
+    assert snapshot_at(store, 10_500) == made[9]
+    logged = with_storage(store, log := Logged())
+    for most in (2 * 8 + 2, 8 + 2):  # the newest ones get a line when the next search reads the index
+        forget_indexes()
+        assert snapshot_at(logged, 20_500) == made[19]
+        assert len(log.names("read", "snapshot-")) <= most
+        log.log.clear()
