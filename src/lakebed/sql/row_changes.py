@@ -67,7 +67,7 @@ class _Target:
         """Returns an expression of the plan as a column."""
         from pyspark.sql.classic.column import Column as ClassicColumn  # noqa: PLC0415 - Spark is optional
 
-        return ClassicColumn(self.jvm.sql.classic.ExpressionUtils.column(expression))
+        return ClassicColumn(self.jvm.sql.classic.ExpressionUtils.column(self.jvm.bridge.padded(expression)))
 
     def frame(self, plan: Any) -> DataFrame:
         """Returns a plan as a frame."""

@@ -9,6 +9,8 @@ r"""A condition in Spark SQL, as users write it in ``where=``, bound to the colu
 * A timestamp without a zone is read in UTC. ``current_date`` and ``current_timestamp`` are those of the call.
 * A string that is compared with a number, date or boolean is cast to it; one that cannot be cast is an error, at once
   for a literal and when its row is read for a column.
+* A CHAR column is padded with spaces to its length. Spark pads it and the literal further, to the longer of the two,
+  for ``=`` and the other comparisons and for IN with literals only, but not for BETWEEN, NULLIF and other lists.
 * Decimals compare exactly. Spark does so up to 38 digits; if the common type of two sides has more, it rounds both to
   fit, so that there ``decimal_38_10_col = 0.12345678905`` takes 0.1234567891 and here nothing.
 * ``lower`` and ``upper`` map character by character: upper('ß') stays 'ẞ' where Spark says 'SS'.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,10 +18,12 @@ from lakebed.format.predicate import (
     In,
     IsNull,
     Like,
+    Literal,
     Node,
     conjunction,
     disjunction,
     negate,
+    to_arrow_expression,
 )
 from lakebed.rows.where.binder import Binder, Conditions, Value
 from lakebed.rows.where.comparisons import compare_column, never
@@ -110,9 +113,32 @@ def _padded(value: Value, width: int) -> Value:
     return replace(value, expression=pc.utf8_rpad(value.expression, width=width, padding=" "), constant=None)
 
 
+def as_read(value: Value) -> Value:
+    """Return a CHAR as a plain string with its spaces, as Spark compares it where it does not pad both sides."""
+    return replace(value, column=None, char_length=0) if value.char_length else value
+
+
+def _pads_items(subject: Value, items: Sequence[Value]) -> bool:
+    """Whether Spark pads both sides of an IN: only a CHAR column with constants only, or with CHAR columns only."""
+    if not subject.char_length:
+        return False
+    constants = all(item.constant is not None and not pa.types.is_null(item.type) for item in items)
+    return constants or all(item.char_length for item in items)
+
+
+def _whole(bind: Binder, node: Node, syntax: exp.Expr, values: Sequence[Value]) -> Node:
+    """Return a condition as one node with its own syntax: its parts alone would be padded."""
+    return node if isinstance(node, Literal) else bind.node(to_arrow_expression(node), syntax, *values)
+
+
 def _between(bind: Binder, syntax: exp.Expr) -> Node:
-    low = bind.condition(of(exp.GTE, syntax.this, syntax.args["low"]))
-    return conjunction((low, bind.condition(of(exp.LTE, syntax.this, syntax.args["high"]))))
+    sides = (of(exp.GTE, syntax.this, syntax.args["low"]), of(exp.LTE, syntax.this, syntax.args["high"]))
+    values = [bind.value(part) for part in (syntax.this, syntax.args["low"], syntax.args["high"])]
+    if not any(value.char_length for value in values):
+        return conjunction(bind.condition(side) for side in sides)
+    subject, low, high = map(as_read, values)
+    both = conjunction((compare(bind, subject, ">=", low, sides[0]), compare(bind, subject, "<=", high, sides[1])))
+    return _whole(bind, both, syntax, values)
 
 
 def _membership(bind: Binder, syntax: exp.Expr) -> Node:
@@ -120,6 +146,9 @@ def _membership(bind: Binder, syntax: exp.Expr) -> Node:
     if not items:
         bind.fail(f"the list of {sql(syntax)} is empty", syntax)
     kind = bind.common([subject, *items], syntax)
+    if any(value.char_length for value in [subject, *items]) and not _pads_items(subject, items):
+        equal = [compare(bind, as_read(subject), "=", as_read(item), syntax) for item in items]
+        return _whole(bind, disjunction(equal), syntax, [subject, *items])
     constants = [item.constant for item in items if item.constant is not None]
     if subject.column is None or len(constants) < len(items) or not _compares_as_is(subject, kind):
         return disjunction(bind.condition(of(exp.EQ, syntax.this, item)) for item in syntax.expressions)

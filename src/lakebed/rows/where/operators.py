@@ -13,7 +13,7 @@ from lakebed.errors import unknown_name
 from lakebed.format.predicate import to_arrow_expression
 from lakebed.format.types.data_types import Atomic, Field, Row, to_arrow
 from lakebed.rows.where.binder import NULL, Binder, Value, Values, constant_value
-from lakebed.rows.where.conditions import compare
+from lakebed.rows.where.conditions import as_read, compare
 from lakebed.rows.where.expressions import holds, null_of
 from lakebed.rows.where.functions import days_after
 from lakebed.rows.where.literals import CannotCastError, read_number
@@ -74,7 +74,8 @@ def _column(bind: Binder, syntax: exp.Expr) -> Value:
     if isinstance(data_type, Atomic) and data_type.root == "CHAR":
         (length,) = data_type.params
         padded = pc.utf8_rpad(expression, width=length, padding=" ")
-        return Value(pa.string(), padded, names, column=top, char_length=length)
+        # Spark pads only whole columns to the length of the other side, not fields of structs.
+        return Value(pa.string(), padded, names, column=top, char_length=0 if top is None else length)
     return Value(to_arrow(data_type), expression, names, column=top)
 
 
@@ -148,7 +149,7 @@ def _explicit_cast(bind: Binder, syntax: exp.Expr) -> Value:
         kind = NAMED_TYPES[target.this]
     else:
         bind.refuse(syntax)
-    return bind.cast(bind.value(syntax.this), kind, syntax)
+    return bind.cast(as_read(bind.value(syntax.this)), kind, syntax)
 
 
 def _case(bind: Binder, syntax: exp.Expr) -> Value:
@@ -182,8 +183,10 @@ def _coalesce(bind: Binder, syntax: exp.Expr) -> Value:
 
 def _nullif(bind: Binder, syntax: exp.Expr) -> Value:
     value, other = bind.value(syntax.this), bind.value(syntax.expression)
-    equal = to_arrow_expression(compare(bind, value, "=", other, of(exp.EQ, syntax.this, syntax.expression)))
-    return bind.made(pc.if_else(holds(equal), null_of(value.type), value.expression), syntax, value, other)
+    equal = compare(bind, as_read(value), "=", as_read(other), of(exp.EQ, syntax.this, syntax.expression))
+    return bind.made(
+        pc.if_else(holds(to_arrow_expression(equal)), null_of(value.type), value.expression), syntax, value, other
+    )
 
 
 OPERATORS: Final[Values] = {

@@ -3,6 +3,7 @@ package lakebed;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import org.apache.spark.sql.AnalysisException;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.classic.Dataset;
@@ -87,6 +88,10 @@ public final class Bridge {
 
   public Seq columnsOf(LogicalPlan plan) {
     return Plans.columnsOf(plan);
+  }
+
+  public Expression padded(Expression expression) {
+    return Plans.padded(expression);
   }
 
   public LogicalPlan over(LogicalPlan plan, LogicalPlan rows) {

@@ -8,6 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Literal$;
 import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.optimizer.InlineCTE;
 import org.apache.spark.sql.catalyst.plans.logical.AnalyzeColumn;
 import org.apache.spark.sql.catalyst.plans.logical.AnalyzeTable;
 import org.apache.spark.sql.catalyst.plans.logical.AnalyzeTables;
@@ -24,6 +25,7 @@ import org.apache.spark.sql.catalyst.plans.logical.ShowCreateTable;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateAction;
 import org.apache.spark.sql.catalyst.plans.logical.UpdateTable;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
+import org.apache.spark.sql.catalyst.plans.logical.WithCTE;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.Dataset;
@@ -56,8 +58,11 @@ public final class OptimizerRule extends Rule {
   public static final String NAME = "lakebed.OptimizerRule";
 
   public TreeNode apply(TreeNode plan) {
-    if (plan instanceof MergeIntoTable || plan instanceof UpdateTable || plan instanceof DeleteFromTable) {
+    if (changesRows(plan)) {
       return changeOfRows((LogicalPlan) plan);
+    }
+    if (plan instanceof WithCTE && changesRows((TreeNode) ((WithCTE) plan).plan())) {
+      return apply(((Rule) SparkVersions.made(InlineCTE.class, new Object[] {Boolean.TRUE})).apply(plan));
     }
     if (plan instanceof AnalyzeTable || plan instanceof AnalyzeColumn) {
       return analysis((LogicalPlan) plan);
@@ -81,6 +86,10 @@ public final class OptimizerRule extends Rule {
     return NAME;
   }
 
+  private static boolean changesRows(TreeNode plan) {
+    return plan instanceof MergeIntoTable || plan instanceof UpdateTable || plan instanceof DeleteFromTable;
+  }
+
   /** Replaces an UPDATE, MERGE or DELETE by a write that Python runs, as one DataFrame and one commit. */
   private static TreeNode changeOfRows(LogicalPlan plan) {
     LogicalPlan target = (LogicalPlan) plan.children().apply(0);
@@ -91,8 +100,9 @@ public final class OptimizerRule extends Rule {
     if (plan instanceof DeleteFromTable && target instanceof DataSourceV2ScanRelation && byCondition(plan, relation)) {
       return plan;
     }
-    checkAssignments(plan, target);
-    return asWrite(plan, relation);
+    LogicalPlan prepared = Subqueries.asColumns(plan);
+    checkAssignments(prepared, (LogicalPlan) prepared.children().apply(0));
+    return asWrite(prepared, relation);
   }
 
   /** Throws Spark's own error for a wrong assignment; from Python, users would see it wrapped. */

@@ -14,6 +14,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.catalyst.types.DataTypeUtils;
+import org.apache.spark.sql.catalyst.util.CharVarcharUtils;
 import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
@@ -113,9 +114,32 @@ public final class Plans {
     return (Seq) columns.toSeq();
   }
 
-  /** Returns a plan over other rows of its table; {@code rows} has the columns of the table under the same ids. */
+  /**
+   * Returns a plan over other rows of its table; {@code rows} has the columns of the table under the same ids. Spark has
+   * analyzed the plan, and does not do it again: the second time it would refuse correlated subqueries.
+   */
   public static LogicalPlan over(LogicalPlan plan, LogicalPlan rows) {
-    return (LogicalPlan) ((TreeNode) plan).transform(new Leaf(rows));
+    LogicalPlan made = (LogicalPlan) ((TreeNode) plan).transform(new Leaf(rows));
+    made.setAnalyzed();
+    return made;
+  }
+
+  /**
+   * Returns an expression whose columns are plain strings instead of CHAR: Spark has padded them and what they are
+   * compared with, and would do it again in a new query, also where it has not done it on purpose.
+   */
+  public static Expression padded(Expression expression) {
+    return (Expression) ((TreeNode) expression).transform(new PlainColumns());
+  }
+
+  private static final class PlainColumns extends AbstractPartialFunction {
+    public boolean isDefinedAt(Object node) {
+      return node instanceof AttributeReference;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      return isDefinedAt(node) ? CharVarcharUtils.cleanAttrMetadata((AttributeReference) node) : otherwise.apply(node);
+    }
   }
 
   /** Replaces a table by another plan. */
