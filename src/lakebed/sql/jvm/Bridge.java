@@ -1,7 +1,9 @@
 package lakebed;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import java.util.function.Consumer;
 import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -42,6 +44,10 @@ public final class Bridge {
 
   public void installStatements(SessionState state, String catalog) throws ReflectiveOperationException {
     Statements.install(state, catalog);
+  }
+
+  public void followNewSessions(SparkSessionExtensions extensions, Consumer attach) {
+    NewSessions.follow(extensions, attach);
   }
 
   public String[] nameAndOptions(String name) {
