@@ -261,7 +261,6 @@ def prepare_workers(spark: SparkSession) -> None:
     Example:
         >>> lakebed.prepare_workers(spark)  # doctest: +SKIP
     """
-    check_running(spark)
     if spark in _served:
         return
     _served.add(spark)

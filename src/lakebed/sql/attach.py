@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("lakebed")
 _RULE: Final = "lakebed.OptimizerRule"
+_RESOLUTION: Final = "lakebed.ResolutionRule"
 _FUNCTIONS: Final = {
     "paimon_incremental_query": TableOptions.incremental_between.name,
     "paimon_incremental_between_timestamp": TableOptions.incremental_between_timestamp.name,
@@ -72,8 +73,7 @@ def attach(spark: SparkSession, name: str, lake: Lake, *, inherited: bool = Fals
             "with connect(..., name=...)"
         )
     _serve_callbacks(jvm)
-    if not _has(jvm.session_state.experimentalMethods().extraOptimizations(), _RULE):
-        _extend(jvm)
+    _extend(jvm)
     jvm.bridge.installStatements(jvm.session_state, name)
     if not passes_options(spark.version):
         put_options_in_names(jvm, name)
@@ -84,11 +84,20 @@ def attach(spark: SparkSession, name: str, lake: Lake, *, inherited: bool = Fals
 
 
 def _extend(jvm: Jvm) -> None:
-    """Adds to a session what all its lakes share, once: Spark warns if something is added again."""
-    for function, option in _FUNCTIONS.items():
-        jvm.bridge.registerFunction(jvm.session_state, function, option)
-    _name_paimon(jvm)
-    _add_rules(jvm)
+    """Adds to a session what all its lakes share, once: Spark warns if something is added again.
+
+    The session of a stream is a copy of the one that started it, but with the resolution rules of a new one.
+    """
+    methods = jvm.session_state.experimentalMethods()
+    if not _has(methods.extraOptimizations(), _RULE):
+        for function, option in _FUNCTIONS.items():
+            jvm.bridge.registerFunction(jvm.session_state, function, option)
+        _name_paimon(jvm)
+        getattr(methods, "extraOptimizations_$eq")(methods.extraOptimizations().appended(jvm.bridge.optimizerRule()))
+    analyzer = jvm.session_state.analyzer()
+    field = _resolution_rules(analyzer)
+    if not _has(field.get(analyzer), _RESOLUTION):
+        field.set(analyzer, field.get(analyzer).appended(jvm.bridge.resolutionRule()))
 
 
 def _check_version(version: str) -> None:
@@ -145,15 +154,6 @@ def _is_news(record: logging.LogRecord) -> bool:
     """Whether to keep a log record. Exceptions that Python passes to Java on purpose are not logged."""
     error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
     return not getattr(error, MEANT, False)
-
-
-def _add_rules(jvm: Jvm) -> None:
-    methods = jvm.session_state.experimentalMethods()
-    analyzer = jvm.session_state.analyzer()
-    field = _resolution_rules(analyzer)
-    field.set(analyzer, field.get(analyzer).appended(jvm.bridge.resolutionRule()))
-    rules = methods.extraOptimizations().appended(jvm.bridge.optimizerRule())
-    getattr(methods, "extraOptimizations_$eq")(rules)
 
 
 def _name_paimon(jvm: Jvm) -> None:
