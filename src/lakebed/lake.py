@@ -67,6 +67,7 @@ class Lake:
         name: str = CATALOG_NAME,
     ) -> None:
         self._spark = spark
+        self._spark_is_given = spark is not None
         self._name = name
         self._options = normalise(options)
         check_warehouse_options(self._options, parse_location(warehouse).service)
@@ -80,11 +81,15 @@ class Lake:
 
     @property
     def spark(self) -> SparkSession:
-        """The Spark session: the one given to ``connect``, else the active one, else a new local one."""
-        if self._spark is None:
-            from lakebed.spark.session import get_session  # noqa: PLC0415 - Spark is optional
+        """The Spark session: the one given to ``connect``, else the active one, else a new local one.
 
-            self._spark = get_session()
+        Another session takes the place of one that was stopped, unless it was given.
+        """
+        from lakebed.spark.session import get_session, is_stopped  # noqa: PLC0415 - Spark is optional
+
+        if self._spark is not None and not self._spark_is_given and is_stopped(self._spark):
+            self._spark = None
+        self._spark = get_session(self._spark)
         return self._spark
 
     def __repr__(self) -> str:
@@ -93,17 +98,18 @@ class Lake:
     # --------------------------------------------------------------------------------------------------- SQL
 
     def sql(self, text: str, args: Any = None) -> DataFrame:
-        """Runs a SQL statement on Spark, in which ``database.table`` is a table of this lake.
+        """Runs SQL statements on Spark, in which ``database.table`` is a table of this lake.
 
         A local Spark is started if there is none. Tables of other catalogs have three parts:
         ``spark_catalog.database.table``.
 
         Args:
-            text: The statement.
-            args: The values of its parameters (``:name`` or ``?``), as for Spark's own ``sql``.
+            text: The statement, or several that are separated by ``;``.
+            args: The values of parameters (``:name`` or ``?``), as for Spark's own ``sql``. Several statements share
+                those with names.
 
         Returns:
-            The result as a Spark DataFrame.
+            The result of the last statement as a Spark DataFrame.
 
         Raises:
             UnsupportedError: Spark is not installed, or is a version without support.
@@ -120,8 +126,8 @@ class Lake:
     def attach(self, spark: SparkSession | None = None) -> None:
         """Makes the tables known to a Spark session as ``lakebed.database.table``.
 
-        The first part is the lake's name, see :func:`connect`. Sessions made with ``newSession`` are attached
-        separately.
+        The first part is the lake's name, see :func:`connect`. Sessions that are made from this one later, with
+        ``newSession``, know the tables, too.
 
         Args:
             spark: The session; without one :attr:`spark`.

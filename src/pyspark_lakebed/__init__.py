@@ -14,7 +14,7 @@ A table is given by its folder, or by ``warehouse`` and its name. A name may con
 | `warehouse` | both | the folder of the warehouse that a name belongs to |
 | `columns` | reading | the columns to read: `id, name`, or a JSON list |
 | `where` | reading | a SQL condition: only such rows are read |
-| `version`, `tag`, `timestamp` | reading | the snapshot to read, also as the table options `scan.snapshot-id` etc. |
+| `version`, `tag`, `timestamp` | reading | the snapshot to read, also as `versionAsOf`, `scan.snapshot-id` etc. |
 | `partition` | overwriting | the partition to replace: `dt=20250101, region=eu`, or a JSON object |
 | `partitionOverwriteMode` | overwriting | `dynamic` replaces the partitions of the new rows, `static` all rows |
 | `row_kind` | writing | the column with the kind of each row: `+I`, `+U`, `-U` or `-D` |
@@ -76,3 +76,12 @@ class DefaultSource(DataSource):  # type: ignore[misc]
         from lakebed.datasource.stream_options import make_stream_writer  # noqa: PLC0415 - see above
 
         return make_stream_writer(self.options, schema, overwrite=overwrite)
+
+
+class PaimonSource(DefaultSource):
+    """The same data source by the name of Paimon's connector, for sessions that do not have that connector."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Returns the name for ``format(...)``."""
+        return "paimon"

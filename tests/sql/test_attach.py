@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +16,7 @@ from pyspark.errors import AnalysisException, PySparkException
 
 import lakebed
 from lakebed import AlreadyExistsError, Lake, LakebedError, NotFoundError, OptionError, UnsupportedError, connect
+from lakebed.spark import session
 from lakebed.sql import attach as attach_module
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.names import options_for
@@ -273,12 +277,107 @@ def test_a_name_is_taken_only_once(spark: Any, lake: Lake, tmp_path: Path) -> No
             connect(tmp_path / "other", spark=spark, name=name).attach()
 
 
-def test_a_new_session_is_attached_by_itself(spark: Any, lake: Lake, db: str, plain: lakebed.Table) -> None:
+def test_a_new_session_keeps_the_lakes(spark: Any, lake: Lake, db: str, plain: lakebed.Table, tmp_path: Path) -> None:
     fresh = spark.newSession()
-    with pytest.raises(PySparkException):
-        fresh.sql(f"SELECT * FROM lakebed.{db}.t")
-    lake.attach(fresh)
     assert fresh.table(f"lakebed.{db}.t").count() == 6
+    fresh.sql(f"USE lakebed.{db}")
+    assert spark.catalog.currentCatalog() == "spark_catalog"
+    fresh.conf.set(f"spark.paimon.lakebed.{db}.t.scan.snapshot-id", "1")  # each session has its own settings
+    assert fresh.sql("SELECT count(*) FROM t").first()[0] == 2
+    assert spark.table(f"lakebed.{db}.t").count() == 6
+    fresh.conf.unset(f"spark.paimon.lakebed.{db}.t.scan.snapshot-id")
+    fresh.sql("UPDATE t SET n = 7 WHERE id = 0")
+    assert fresh.sql("CALL sys.create_tag('t', 'told')").collect() == [(True,)]
+    assert [row[0] for row in fresh.newSession().sql(f"SHOW TAGS lakebed.{db}.t").collect()] == ["told"]
+
+
+def test_a_new_session_may_have_another_lake(spark: Any, lake: Lake, db: str, tmp_path: Path) -> None:
+    fresh = spark.newSession()
+    assert db in [row[0] for row in fresh.sql("SHOW DATABASES IN lakebed").collect()]
+    other = connect(tmp_path / "other", spark=fresh)
+    assert [row[0] for row in other.sql("SHOW DATABASES").collect()] == ["default"]
+    with pytest.raises(AlreadyExistsError, match="another catalog of the name 'lakebed'"):
+        connect(tmp_path / "third", spark=fresh).attach()
+    assert db in [row[0] for row in spark.sql("SHOW DATABASES IN lakebed").collect()]
+
+
+def test_a_second_lake_changes_nothing_of_the_session(
+    spark: Any, lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark logs a warning if a function or a data source is registered again."""
+    state = spark._jsparkSession.sessionState()
+
+    def extras() -> tuple[int, int]:
+        analyzer = state.analyzer()
+        rules = attach_module._resolution_rules(analyzer).get(analyzer)
+        return rules.size(), state.experimentalMethods().extraOptimizations().size()
+
+    def fail(*_given: Any) -> None:
+        raise AssertionError("registered again")
+
+    before = extras()
+    monkeypatch.setattr(attach_module, "_name_paimon", fail)
+    monkeypatch.setattr(attach_module, "_FUNCTIONS", {"a function": None})
+    connect(tmp_path / "second", spark=spark, name="second").attach()
+    assert extras() == before
+    assert [row[0] for row in spark.sql("SHOW DATABASES IN second").collect()] == ["default"]
+
+
+def test_workers_with_another_python_are_told_in_one_sentence(
+    spark: Any, lake: Lake, db: str, keyed: lakebed.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark.sparkContext, "pythonVer", "3.99")
+    session._served.discard(spark)
+    for text in (
+        "SELECT count(n) FROM {0} WHERE v = 'a'",
+        "INSERT INTO {0} VALUES (7, 'x', 1)",
+        "INSERT OVERWRITE {0} VALUES (7, 'x', 1)",
+        "UPDATE {0} SET n = n + 1 WHERE id = 1",
+        "DELETE FROM {0} WHERE n IN (SELECT 1)",
+        "MERGE INTO {0} t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = 0",
+        "ANALYZE TABLE {0} COMPUTE STATISTICS FOR ALL COLUMNS",
+        "CREATE TABLE {0}_new TBLPROPERTIES ('bucket' = '1') AS SELECT id FROM range(3)",
+        "CALL sys.compact('{0}')",
+    ):
+        with pytest.raises(Exception, match="PYSPARK_PYTHON") as caught:
+            lake.sql(text.format(f"{db}.k")).collect()
+        assert "\n" not in str(caught.value), text
+        assert "PYTHON_VERSION_MISMATCH" in str(caught.value)
+        assert len(str(caught.value)) < 700, text
+    assert lake.tables(db) == ["k"]
+    assert len(keyed.snapshots()) == 2
+
+
+def test_a_stopped_session_is_replaced_or_refused(tmp_path: Path) -> None:
+    script = """
+        import sys
+        import lakebed
+        from pyspark.sql import SparkSession
+
+        mine = lakebed.connect(sys.argv[1], spark=lakebed.connect(sys.argv[1]).spark)
+        lake = lakebed.connect(sys.argv[1])
+        lake.sql("CREATE TABLE t (id INT, PRIMARY KEY (id)) TBLPROPERTIES ('bucket' = '1')")
+        table = lake.table("default.t")
+        lake.spark.stop()
+        for call in (lambda: mine.sql("SELECT 1"), mine.attach, lambda: table.compact(full=True)):
+            try:
+                call()
+            except lakebed.LakebedError as error:
+                assert "this Spark session was stopped" in str(error), error
+            else:
+                raise AssertionError("not refused")
+        lake.sql("INSERT INTO default.t VALUES (1); INSERT INTO default.t VALUES (1), (2)")
+        assert lake.sql("SELECT count(*) FROM default.t").first()[0] == 2
+        assert lake.spark.newSession().table("lakebed.default.t").count() == 2
+        lake.spark.stop()
+        spark = SparkSession.builder.master("local[1]").getOrCreate()
+        assert lakebed.connect(sys.argv[1], spark=spark).sql("SELECT count(*) FROM default.t").first()[0] == 2
+        print("fine")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", dedent(script), str(tmp_path)], capture_output=True, text=True, check=False, timeout=600
+    )
+    assert done.stdout.splitlines()[-1:] == ["fine"], done.stdout + done.stderr
 
 
 def test_spark_connect_is_refused(lake: Lake) -> None:

@@ -185,3 +185,56 @@ def test_rules_hold_for_every_way_to_write(lake: Lake, db: str, spark: Any) -> N
     with pytest.raises(Exception, match="not a time of the form yyyyMMdd"):
         lake.sql(f"INSERT INTO {db}.`t$branch_delta` VALUES ('2', 'b', 'x', 'someday')").collect()
     assert rows(lake, f"SELECT t1 FROM {db}.t WHERE date = '20250726'") == [("1",), ("2",)]
+
+
+def test_a_range_and_a_policy_tell_what_was_built(lake: Lake, db: str) -> None:
+    lake.sql(f"CREATE TABLE {db}.t {COLUMNS} TBLPROPERTIES ({KEYS}, {TIME}, 'chain-table.enabled' = 'true')")
+    lake.sql(f"INSERT INTO {db}.`t$branch_snapshot` VALUES ('1', 'a', 'x', '20250722')")
+    for day in ("20250723", "20250724", "20250725"):
+        lake.sql(f"INSERT INTO {db}.`t$branch_delta` VALUES ('{day}', 'b', 'x', '{day}')")
+    call = f"CALL sys.compact_chain_table(table => '{db}.t'"
+    full = f"SELECT DISTINCT date FROM {db}.`t$branch_snapshot`"
+
+    ((day, text),) = rows(lake, f"{call}, depth => 3, dry_run => true)")
+    assert day == "date=20250725"
+    assert text.startswith("would be built from date=20250722 and 3 partitions of changes: reads ")
+    assert rows(lake, full) == [("20250722",)]
+    found = rows(lake, f"{call}, where => \"date BETWEEN '20250722' AND '20250723'\")")
+    assert [day for day, _ in found] == ["date=20250722", "date=20250723"]
+    assert found[0][1].startswith("skipped: ")
+    assert found[1][1].startswith("built from date=20250722 and 1 partition of changes: ")
+    assert "wrote 2 rows" in found[1][1]
+    assert rows(lake, full) == [("20250722",), ("20250723",)]
+    assert rows(lake, f"{call}, partition => 'date=20250723;date=\"20250724\"', bytes => '1 gb')") == []
+    found = rows(lake, f"{call}, partition => 'date=20250723;date=\"20250724\"', overwrite => true, dry_run => false)")
+    assert [text.partition(" ")[0] for _, text in found] == ["built", "built"]
+    for arguments, problem in (
+        ("", "needs at least one of the arguments partition, where, depth, bytes and age"),
+        (", depth => 0", "depth"),
+        (", age => 'soon'", "age"),
+        (", where => 't1 = 1'", "t1"),
+    ):
+        with pytest.raises(Exception, match=problem):
+            lake.sql(f"{call}{arguments})")
+
+
+def test_tables_become_chain_tables_and_back(lake: Lake, db: str) -> None:
+    lake.sql(f"CREATE TABLE {db}.t {COLUMNS} TBLPROPERTIES ({KEYS})")
+    lake.sql(f"INSERT INTO {db}.t VALUES ('1', 'a', 'x', '20250722')")
+    enable = f"CALL sys.enable_chain('{db}.t', '$date', 'yyyyMMdd'"
+    with pytest.raises(Exception, match="timestamp-pattern"):
+        lake.sql(f"CALL sys.enable_chain('{db}.t')")
+    assert rows(lake, f"{enable}, chain_keys => 'date', options => 'snapshot.num-retained.max=30')") == [(True,)]
+    assert lake.table(f"{db}.t").options["snapshot.num-retained.max"] == "30"
+    with pytest.raises(Exception, match="already a chain table"):
+        lake.sql(f"{enable})")
+    lake.sql(f"INSERT INTO {db}.`t$branch_delta` VALUES ('2', 'b', 'x', '20250723')")
+    assert rows(lake, f"SELECT t1 FROM {db}.t WHERE date = '20250723'") == [("1",), ("2",)]
+    with pytest.raises(Exception, match="date=20250723"):
+        lake.sql(f"CALL sys.disable_chain(table => '{db}.t', dry_run => true)")
+    lake.sql(f"CALL sys.compact_chain_table('{db}.t', 'date=20250723')")
+    assert rows(lake, f"CALL sys.disable_chain('{db}.t', true)") == [(True,)]
+    assert "chain-table.enabled" in lake.table(f"{db}.t").options
+    assert rows(lake, f"CALL sys.disable_chain('{db}.t')") == [(True,)]
+    assert "chain-table.enabled" not in lake.table(f"{db}.t").options
+    assert rows(lake, f"SELECT t1, date FROM {db}.t") == [("1", "20250722"), ("1", "20250723"), ("2", "20250723")]

@@ -38,6 +38,8 @@ _VERSION: Final = {
     "timestamp": "timestamp",
     TableOptions.scan_timestamp.name: "timestamp",
     TableOptions.scan_timestamp_millis.name: "timestamp",
+    "versionasof": "version",
+    "timestampasof": "timestamp",
 }
 _MILLIS: Final = TableOptions.scan_timestamp_millis.name
 _SNAPSHOT_ID: Final = TableOptions.scan_snapshot_id.name

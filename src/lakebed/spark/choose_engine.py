@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from lakebed.engine import IN_PROCESS, Engine
-from lakebed.spark.session import is_spark_frame
+from lakebed.spark.session import check_running, is_spark_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -18,6 +18,7 @@ def engine_on(spark: SparkSession | None) -> Engine:
     """Returns the engine for work on files: tasks of the session, or this process without one."""
     if spark is None:
         return IN_PROCESS
+    check_running(spark)
     from lakebed.spark.spark_engine import OnSpark  # noqa: PLC0415 - Spark is optional
 
     return OnSpark(spark)

@@ -50,6 +50,8 @@ _FIXED_SIZE_TYPES: Final = frozenset(
     }
 )
 _TEXT_TYPES: Final = frozenset({"string", "char", "varchar"})
+_PYTHON: Final = f"{sys.version_info.major}.{sys.version_info.minor}"
+_TOLD: Final = re.compile(r"(?:[\w.]*(?:Error|Exception)\b|Cannot run program)[^(]*: ")  # in a trace of Python or Java
 _served: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -63,6 +65,7 @@ def get_session(spark: SparkSession | None = None, options: Mapping[str, str] | 
     ``LAKEBED_DRIVER_MEMORY`` says, else a quarter of the machine's.
     """
     if spark is not None:
+        check_running(spark)
         return spark
     _check_pyspark()
     from pyspark.sql import SparkSession  # noqa: PLC0415 - Spark is optional
@@ -79,6 +82,23 @@ def get_session(spark: SparkSession | None = None, options: Mapping[str, str] | 
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     with _quiet_start():
         return SparkSession.builder.config(map=settings).getOrCreate()
+
+
+def is_stopped(spark: SparkSession) -> bool:
+    """Whether a session, or the application that it belongs to, was stopped."""
+    if not hasattr(spark, "_jsparkSession"):
+        return bool(getattr(spark, "is_stopped", False))
+    context = spark.sparkContext._jsc  # noqa: SLF001 - no public way
+    return context is None or bool(context.sc().isStopped())
+
+
+def check_running(spark: SparkSession) -> None:
+    """Raises LakebedError if a session was stopped."""
+    if is_stopped(spark):
+        raise LakebedError(
+            "this Spark session was stopped; open the lake with a running one, lakebed.connect(..., spark=session), or "
+            "without one, and open its tables again"
+        )
 
 
 def local_settings() -> dict[str, str]:
@@ -244,6 +264,14 @@ def prepare_workers(spark: SparkSession) -> None:
     if spark in _served:
         return
     _served.add(spark)
+    try:
+        _serve(spark)
+    except BaseException:
+        _served.discard(spark)
+        raise
+
+
+def _serve(spark: SparkSession) -> None:
     if worker_versions(spark) == {VERSION}:
         return
     package = package_zip()
@@ -254,7 +282,6 @@ def prepare_workers(spark: SparkSession) -> None:
     _register_source(spark)
     missing = worker_versions(spark) - {VERSION}
     if missing:
-        _served.discard(spark)
         raise LakebedError(
             f"Spark's workers cannot import lakebed {VERSION} ({', '.join(sorted(missing))}); install lakebed and what it "
             "depends on (pyarrow, numpy, ...) in the Python environment of the workers (PYSPARK_PYTHON)"
@@ -264,9 +291,23 @@ def prepare_workers(spark: SparkSession) -> None:
 def worker_versions(spark: SparkSession) -> set[str]:
     """The versions of lakebed that workers import; an error's text where they cannot."""
     tasks = _workers(spark)
-    with without_pandas_note():
-        found = spark.range(0, tasks, 1, tasks).mapInArrow(_probe(), "version string").collect()
+    try:
+        with without_pandas_note():
+            found = spark.range(0, tasks, 1, tasks).mapInArrow(_probe(), "version string").collect()
+    except Exception as error:  # the message of Spark is the trace of a worker
+        raise LakebedError(
+            f"Spark's workers cannot run the Python functions of this process, which is Python {_PYTHON} ({_reason(error)}); "
+            f"set PYSPARK_PYTHON to a Python {_PYTHON} with pyspark, pyarrow and numpy, such as {sys.executable}, before "
+            "the Spark session starts"
+        ) from error
     return {row.version for row in found}
+
+
+def _reason(error: Exception) -> str:
+    """Returns the line of a worker's trace that names the error."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = [line for line in lines if _TOLD.match(line)]
+    return (told or lines or [type(error).__name__])[-1 if told else 0]
 
 
 def _workers(spark: SparkSession) -> int:

@@ -38,6 +38,8 @@ _READ_AND_WRITE: Final = (
 SCAN_OPTIONS: Final = ("snapshot-id", "tag-name", "timestamp-millis", "timestamp", "version", "watermark")
 """Options ``scan.*`` that select an earlier version of a table, which may have other columns."""
 _SPARKS_OWN_OPTIONS: Final = "__"  # options that Spark sets itself, such as the privileges of a write
+_TIME_TRAVEL: Final = frozenset({"versionasof", "timestampasof"})
+"""Options of a reader that Spark itself reads: it loads the table at that version."""
 PRIMARY_KEY: Final = "primary-key"
 PROVIDER: Final = "paimon"
 
@@ -126,7 +128,7 @@ class TableProxy(_Table, implements=_TABLE):
     # ----------------------------------------------------------------------------------------- reading, writing
 
     def newScanBuilder(self, options: Any) -> TableScanBuilder:  # noqa: N802 - Java's name
-        table = self._opened_with(options)
+        table = self._opened_with(options, _TIME_TRAVEL)
 
         def parts(columns: Sequence[str], node: pred.Node | None) -> Sequence[Part]:
             if table is not self._table:
@@ -159,9 +161,9 @@ class TableProxy(_Table, implements=_TABLE):
 
         return TableWriteBuilder(self._jvm, table, stream)
 
-    def _opened_with(self, options: Any) -> Table:
-        """Returns the table with the options of a statement."""
-        own = _own_options(options)
+    def _opened_with(self, options: Any, others: frozenset[str] = frozenset()) -> Table:
+        """Returns the table with the options of a statement, except for ``others``."""
+        own = _own_options(options, others)
         return self._open_with(own) if own else self._table
 
     def canDeleteWhere(self, predicates: Any) -> bool:  # noqa: N802 - Java's name
@@ -278,13 +280,13 @@ class StagedTableProxy(TableProxy, implements=(*_TABLE, _CATALOG + "StagedTable"
         self._abort()
 
 
-def _own_options(options: Any) -> dict[str, str]:
-    """Returns the options of a statement that are options of the table."""
+def _own_options(options: Any, others: frozenset[str] = frozenset()) -> dict[str, str]:
+    """Returns the options of a statement that are options of the table; ``others`` are not."""
     given = {str(key): str(value) for key, value in dict(options.asCaseSensitiveMap()).items()}
     return {
         key: value
         for key, value in given.items()
-        if not key.startswith(_SPARKS_OWN_OPTIONS) and key.lower() not in STREAM_ONLY
+        if not key.startswith(_SPARKS_OWN_OPTIONS) and key.lower() not in STREAM_ONLY | others
     }
 
 
@@ -325,7 +327,7 @@ class SystemTableProxy(_Table, implements=(_CATALOG + "SupportsRead",)):
         return self._capabilities(("BATCH_READ",))
 
     def newScanBuilder(self, options: Any) -> RowsScanBuilder:  # noqa: N802 - Java's name
-        version, given = self._jvm.spark.version, _own_options(options)
+        version, given = self._jvm.spark.version, _own_options(options, _TIME_TRAVEL)
         if given and not passes_options(version):
             raise UnsupportedError(
                 f"{self._name}: Spark {version} does not tell system tables the options of a query; write VERSION AS OF "

@@ -19,6 +19,7 @@ from lakebed.sql.jvm.jvm_values import Jvm
 _PROVIDERS: Final = ("paimon", "lakebed")
 PATH: Final = "path"
 _KEY_NAMES: Final = ("primary-key", "primary_key")
+_PRIMARY_KEY: Final = "PrimaryKey"  # Spark's class of the constraint
 # Properties that Spark sets itself; none of them is an option of a table.
 _SPARKS_OWN: Final = frozenset(
     {"provider", "comment", "location", "owner", "external", "is_managed_location", "table_type", "collation"}
@@ -43,9 +44,14 @@ class Definition:
 
 
 def definition(
-    jvm: Jvm, columns: Any, transforms: Iterable[Any], properties: Mapping[str, str], place: str
+    jvm: Jvm,
+    columns: Any,
+    transforms: Iterable[Any],
+    properties: Mapping[str, str],
+    constraints: Iterable[Any],
+    place: str,
 ) -> Definition:
-    """Returns the table that Spark's columns, partition transforms and properties describe.
+    """Returns the table that Spark's columns, partition transforms, properties and constraints describe.
 
     ``place`` is the folder of the table. A location is accepted if it is this folder, as in what SHOW CREATE TABLE
     shows.
@@ -53,7 +59,7 @@ def definition(
     provider = properties.get("provider")
     if provider is not None and provider.lower() not in _PROVIDERS:
         raise UnsupportedError(
-            f"USING {provider}: tables of this catalog are Paimon tables; write USING paimon, or leave it out"
+            f'format("{provider}"): tables of this catalog are Paimon tables; write format("paimon"), or leave it out'
         )
     if _STORED_AS in properties:
         raise UnsupportedError(
@@ -65,9 +71,6 @@ def definition(
         given = properties.get(name)
         if given is not None and properties.get("is_managed_location") != "true" and not _same_place(given, place):
             raise UnsupportedError(f"{what}: a table is stored in the folder of its database, {place}; leave it out")
-    keys = [properties[name] for name in _KEY_NAMES if name in properties]
-    if len(keys) > 1:
-        raise OptionError("'primary-key' and 'primary_key' are the same option; give one of them")
     own = {
         name: value
         for name, value in properties.items()
@@ -77,10 +80,30 @@ def definition(
     return Definition(
         fields,
         tuple(_partition_column(transform) for transform in transforms),
-        tuple(name.strip() for name in keys[0].split(",")) if keys else (),
+        _primary_key(properties, constraints),
         own,
         properties.get("comment"),
     )
+
+
+def _primary_key(properties: Mapping[str, str], constraints: Iterable[Any]) -> tuple[str, ...]:
+    """Returns the columns of the primary key: those of a property, or of the constraint PRIMARY KEY."""
+    given = [
+        tuple(column.strip() for column in properties[name].split(",")) for name in _KEY_NAMES if name in properties
+    ]
+    if len(given) > 1:
+        raise OptionError("'primary-key' and 'primary_key' are the same option; give one of them")
+    for constraint in constraints:
+        if constraint.getClass().getSimpleName() != _PRIMARY_KEY:
+            raise UnsupportedError(
+                f"{constraint.toDDL()}: tables know no constraint but PRIMARY KEY (...) NOT ENFORCED; leave it out"
+            )
+        given.append(tuple(name for column in constraint.columns() for name in _path(column)))
+    if len(set(given)) > 1:
+        raise OptionError(
+            "the constraint PRIMARY KEY and the option 'primary-key' name other columns; give one of them"
+        )
+    return given[0] if given else ()
 
 
 def _same_place(given: str, place: str) -> bool:
@@ -154,6 +177,13 @@ def _set_property(_jvm: Jvm, item: Any) -> change.Change:
     return change.SetOption(_plain(name), value)
 
 
+def _constraint(_jvm: Jvm, _item: Any) -> change.Change:
+    raise UnsupportedError(
+        "ALTER TABLE: constraints cannot be added or dropped; the only one, PRIMARY KEY (...) NOT ENFORCED, is given in "
+        "CREATE TABLE"
+    )
+
+
 def _remove_property(_jvm: Jvm, item: Any) -> change.Change:
     name = item.property()
     return change.UpdateComment(None) if name == "comment" else change.RemoveOption(_plain(name))
@@ -181,6 +211,8 @@ _CHANGES: Final[Mapping[str, Callable[[Jvm, Any], change.Change]]] = {
     ),
     "SetProperty": _set_property,
     "RemoveProperty": _remove_property,
+    "AddConstraint": _constraint,
+    "DropConstraint": _constraint,
 }
 
 

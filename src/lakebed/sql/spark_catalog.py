@@ -44,7 +44,8 @@ _DEFAULT_DATABASE: Final = "default"
 # loads the table (since 4.3).
 _STATE_OPTIONS: Final = ("branch", MERGE_SCHEMA, *INCREMENTAL_OPTIONS, *(f"scan.{name}" for name in SCAN_OPTIONS))
 _OF_ONE_TABLE: Final = frozenset({"path", "location", "branch", "owner"})
-_CAPABILITIES: Final = ("SUPPORT_COLUMN_DEFAULT_VALUE",)
+_INHERITED: Final = " (inherited)"
+_CAPABILITIES: Final = ("SUPPORT_COLUMN_DEFAULT_VALUE", "SUPPORT_TABLE_CONSTRAINT")
 
 
 class Catalog(
@@ -58,9 +59,9 @@ class Catalog(
 ):
     """A lake as a catalog of Spark."""
 
-    def __init__(self, jvm: Jvm, name: str, lake: Lake) -> None:
+    def __init__(self, jvm: Jvm, name: str, lake: Lake, *, inherited: bool = False) -> None:
         super().__init__(jvm)
-        self._catalog_name, self._lake = name, lake
+        self._catalog_name, self._lake, self._inherited = name, lake, inherited
 
     def name(self) -> str:
         return self._catalog_name
@@ -90,7 +91,7 @@ class Catalog(
         return True
 
     def __repr__(self) -> str:
-        return f"<Catalog {self._catalog_name}: {self._lake.warehouse}>"
+        return f"<Catalog {self._catalog_name}: {self._lake.warehouse}{_INHERITED if self._inherited else ''}>"
 
     # --------------------------------------------------------------------------------------------- databases
 
@@ -233,12 +234,14 @@ class Catalog(
 
     def _create(self, ident: Any, given: Sequence[Any], name: str | None) -> None:
         """Creates the table that Spark describes, under this name."""
+        constraints: Sequence[Any] = ()
         if len(given) == 1:
             columns, transforms, properties = given[0].columns(), given[0].partitions(), given[0].properties()
+            constraints = given[0].constraints()
         else:
             columns, transforms, properties = given
         place = f"{self._lake.warehouse}/{'/'.join(ident.namespace())}.db/{ident.name()}"
-        wanted = definition(self._jvm, columns, transforms, dict(properties), place)
+        wanted = definition(self._jvm, columns, transforms, dict(properties), constraints, place)
         if name is None or not self.namespaceExists(ident.namespace()):
             raise no_such_namespace(self._jvm, ident.namespace())
         try:
@@ -412,6 +415,11 @@ class Catalog(
 
     def _all_tables(self) -> dict[str, list[str]]:
         return {database: self._lake.tables(database) for database in self._lake.databases()}
+
+
+def is_inherited(shown: str) -> bool:
+    """Whether the text of a catalog is that of a lake which a session has from the session that it was made from."""
+    return shown.startswith("<Catalog ") and shown.endswith(f"{_INHERITED}>")
 
 
 def _travel(more: Sequence[Any]) -> dict[str, Any]:

@@ -1,16 +1,17 @@
-"""Runs a statement with the lake as the current catalog, so that ``database.table`` is a table of the lake."""
+"""Runs statements with the lake as the current catalog, so that ``database.table`` is a table of the lake."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from lakebed.errors import LakebedError
+from lakebed.errors import LakebedError, OptionError
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import own_error
+from lakebed.sql.split_statements import split_statements
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -20,7 +21,24 @@ _lock = threading.RLock()  # the current catalog belongs to the session, which t
 
 
 def run(jvm: Jvm, catalog: str, text: str, arguments: Any = None) -> DataFrame:
-    """Returns the result of a statement. Raises Lakebed's errors as such, and Spark's errors as Spark does."""
+    """Runs statements that are separated by ``;`` and returns the result of the last one.
+
+    Raises Lakebed's errors as such, and Spark's errors as Spark does. Statements before the one that fails have run.
+    """
+    done, rest = split_statements(text)
+    statements = [*done, rest] if rest else done
+    if len(statements) < 2:
+        return _run_one(jvm, catalog, text, arguments)
+    if arguments and not isinstance(arguments, Mapping):
+        raise OptionError(
+            "values of ? are for one statement, and this text has several; name the parameters (:name) and give a dict"
+        )
+    for statement in statements[:-1]:
+        _run_one(jvm, catalog, statement, arguments)
+    return _run_one(jvm, catalog, statements[-1], arguments)
+
+
+def _run_one(jvm: Jvm, catalog: str, text: str, arguments: Any) -> DataFrame:
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415 - Spark is optional
     from pyspark.errors import PySparkException  # noqa: PLC0415 - Spark is optional
 

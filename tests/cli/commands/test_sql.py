@@ -1,4 +1,4 @@
-"""``sql`` without Spark: where statements end, the prompt, and what is said where Spark is not installed."""
+"""``sql`` without Spark: names of columns, the prompt, and what is said where Spark is not installed."""
 
 from __future__ import annotations
 
@@ -8,55 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.cli.runner import Lakebed
 
 import lakebed.spark.session
 from lakebed import Lake, Table
 from lakebed.cli.commands import sql as module
 from lakebed.cli.commands.sql import history_path, prompt, unique_names
-from lakebed.cli.split_statements import is_open, split_statements
 from lakebed.errors import LakebedError
-
-# ------------------------------------------------------------------------------------------------- cutting statements
-
-
-@pytest.mark.parametrize(
-    ("text", "done", "rest"),
-    [
-        ("a;b;c", ["a", "b"], "c"),
-        (" a ; ; b ;", ["a", "b"], ""),
-        ("SELECT 'x;y', \"p;q\", `m;n`;", ["SELECT 'x;y', \"p;q\", `m;n`"], ""),
-        (r"SELECT 'it\'s;' ; b", [r"SELECT 'it\'s;'"], "b"),
-        ("SELECT 'it''s;'; b", ["SELECT 'it''s;'"], "b"),
-        ("a -- b;\nc;", ["a  \nc"], ""),
-        ("a /* b; ' */ c; d", ["a   c"], "d"),
-        ("SELECT /*+ BROADCAST(t) */ 1;", ["SELECT /*+ BROADCAST(t) */ 1"], ""),
-        ("SELECT 1 - 2 / 3;", ["SELECT 1 - 2 / 3"], ""),
-        ("-- only;\n;/* this; */", [], ""),
-        ("SELECT 'open; x", [], "SELECT 'open; x"),
-    ],
-)
-def test_statements_end_where_a_semicolon_ends_them(text: str, done: list[str], rest: str) -> None:
-    assert split_statements(text) == (done, rest)
-
-
-def test_open_ends() -> None:
-    for text in ("'a", '"a', "`a", "/* a", "/*", "'a\\'", "SELECT 1 /* x"):
-        assert is_open(text), text
-    for text in ("", "a", "'a'", "''", "/* a */", "-- 'a", "a;"):
-        assert not is_open(text), text
-
-
-pieces = st.sampled_from(["a", " ", "'x;y'", "`p;q`", '"r;s"', "-", "/", "\n", "(", "1"])
-
-
-@given(st.lists(st.lists(pieces, max_size=6).map("".join), max_size=5))
-def test_statements_without_comments_come_back_as_they_are(parts: list[str]) -> None:
-    kept = [part for part in parts if "--" not in part and "/*" not in part]
-    done, rest = split_statements("".join(f"{part};" for part in kept))
-    assert (done, rest) == ([part.strip() for part in kept if part.strip()], "")
 
 
 def test_names_are_unique_whatever_their_case() -> None:

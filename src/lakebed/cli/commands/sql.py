@@ -22,9 +22,9 @@ import lakebed
 from lakebed.cli.arguments import Json, Warehouse
 from lakebed.cli.open_warehouse import open_lake, tell
 from lakebed.cli.output import Column, Output, listing, show_text, show_value
-from lakebed.cli.split_statements import is_open, split_statements
 from lakebed.errors import LakebedError, NotFoundError
 from lakebed.format.human_text import count_text
+from lakebed.sql.split_statements import is_open, split_statements
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,7 +1,9 @@
 package lakebed;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import java.util.function.Consumer;
 import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -44,6 +46,10 @@ public final class Bridge {
 
   public void installStatements(SessionState state, String catalog) throws ReflectiveOperationException {
     Statements.install(state, catalog);
+  }
+
+  public void followNewSessions(SparkSessionExtensions extensions, Consumer attach) {
+    NewSessions.follow(extensions, attach);
   }
 
   public String[] nameAndOptions(String name) {

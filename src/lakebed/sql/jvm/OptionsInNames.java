@@ -175,7 +175,7 @@ public final class OptionsInNames implements InvocationHandler {
     java.util.Iterator all = relation.options().asCaseSensitiveMap().entrySet().iterator();
     while (all.hasNext()) {
       Map.Entry option = (Map.Entry) all.next();
-      (((String) option.getKey()).startsWith("__") ? others : own).put(option.getKey(), option.getValue());
+      (isSparks((String) option.getKey()) ? others : own).put(option.getKey(), option.getValue());
     }
     if (own.isEmpty() || !isOurs(relation.multipartIdentifier())) {
       return relation;
@@ -195,6 +195,10 @@ public final class OptionsInNames implements InvocationHandler {
         new Object[] {parts.toSeq(), new CaseInsensitiveStringMap(others), Boolean.valueOf(relation.isStreaming())});
     named.copyTagsFrom(relation);
     return named;
+  }
+
+  private static boolean isSparks(String option) {
+    return option.startsWith("__") || option.equalsIgnoreCase("versionAsOf") || option.equalsIgnoreCase("timestampAsOf");
   }
 
   private boolean isOurs(Seq parts) {

@@ -33,7 +33,7 @@ import scala.collection.mutable.ArrayBuffer;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Resolves what Spark leaves open in UPDATE and MERGE of Lakebed's tables.
+ * Resolves what Spark leaves open in UPDATE and MERGE of Lakebed's tables, and in new tables (NewTables.java).
  *
  * <p>A MERGE of a table that accepts any columns ({@code write.merge-schema}): the rule asks the table for itself with the
  * new columns of the source, and writes out UPDATE SET * and INSERT *. Columns that the source lacks stay as they are, or
@@ -62,14 +62,18 @@ public final class ResolutionRule extends Rule {
 
   private static final class Statements extends AbstractPartialFunction {
     public boolean isDefinedAt(Object node) {
-      return (node instanceof MergeIntoTable || node instanceof UpdateTable)
-          && ((LogicalPlan) node).childrenResolved()
-          && target((LogicalPlan) node) != null;
+      return NewTables.isOpen(node)
+          || (node instanceof MergeIntoTable || node instanceof UpdateTable)
+              && ((LogicalPlan) node).childrenResolved()
+              && target((LogicalPlan) node) != null;
     }
 
     public Object applyOrElse(Object node, Function1 otherwise) {
       if (!isDefinedAt(node)) {
         return otherwise.apply(node);
+      }
+      if (NewTables.isOpen(node)) {
+        return NewTables.settled((LogicalPlan) node);
       }
       DataSourceV2Relation relation = target((LogicalPlan) node);
       Table table = relation.table();

@@ -8,6 +8,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -21,15 +22,18 @@ import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.DropPartitions;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.ShowTablePartition;
+import org.apache.spark.sql.catalyst.plans.logical.V2CreateTablePlan;
 import org.apache.spark.sql.internal.SessionState;
 import scala.Option;
+import scala.Product;
 import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
  * Statements of Paimon that Spark does not know, and statements that Spark restricts more than Paimon: tags in ALTER
- * TABLE, SHOW TAGS, DROP PARTITION with a part of the partition columns, SHOW TABLE EXTENDED ... PARTITION.
+ * TABLE, SHOW TAGS, DROP PARTITION with a part of the partition columns, SHOW TABLE EXTENDED ... PARTITION. And
+ * statements of Delta: DESCRIBE HISTORY, OPTIMIZE, VACUUM, RESTORE.
  *
  * The parser of the session is wrapped, because a parser extension has to be configured before the session starts. A
  * statement for a table of Lakebed becomes a CALL of a procedure that the list of procedures does not show. All other
@@ -40,6 +44,7 @@ public final class Statements implements InvocationHandler {
   private static final String PART = "(?:`(?:[^`]|``)+`|[^\\s`.;'\"]+)";
   private static final String NAME = "(" + PART + "(?:\\s*\\.\\s*" + PART + ")*)";
   private static final String TAG = "(" + PART + ")";
+  private static final List FORMATS = Arrays.asList(new String[] {"paimon", "lakebed"});
   private static final Pattern SET_TAG = pattern(
       "ALTER\\s+TABLE\\s+" + NAME + "\\s+(CREATE\\s+OR\\s+REPLACE|CREATE|REPLACE)\\s+TAG\\s+(IF\\s+NOT\\s+EXISTS\\s+)?" + TAG
           + "(?:\\s+AS\\s+OF\\s+VERSION\\s+(\\d+))?(?:\\s+RETAIN\\s+(\\d+)\\s+(DAY|HOUR|MINUTE)S?)?");
@@ -48,6 +53,13 @@ public final class Statements implements InvocationHandler {
   private static final Pattern RENAME_TAG =
       pattern("ALTER\\s+TABLE\\s+" + NAME + "\\s+RENAME\\s+TAG\\s+" + TAG + "\\s+TO\\s+" + TAG);
   private static final Pattern SHOW_TAGS = pattern("SHOW\\s+TAGS\\s+" + NAME);
+  private static final Pattern HISTORY = pattern("DESC(?:RIBE)?\\s+HISTORY\\s+" + NAME + "(?:\\s+LIMIT\\s+(\\d+))?");
+  private static final Pattern OPTIMIZE =
+      pattern("OPTIMIZE\\s+" + NAME + "(?:\\s+WHERE\\s+(.+?))?(?:\\s+ZORDER\\s+BY\\s*(\\(.+\\)|[^()]+))?");
+  private static final Pattern VACUUM =
+      pattern("VACUUM\\s+" + NAME + "(?:\\s+RETAIN\\s+(\\d+(?:\\.\\d+)?)\\s+HOURS?)?(\\s+DRY\\s+RUN)?");
+  private static final Pattern RESTORE = pattern(
+      "RESTORE\\s+(?:TABLE\\s+)?" + NAME + "\\s+(?:TO\\s+)?(?:VERSION\\s+AS\\s+OF\\s+(\\d+|'[^']*')|TIMESTAMP\\s+AS\\s+OF\\s+(.+?))");
 
   private final SessionState state;
   private final Object parser;
@@ -94,8 +106,10 @@ public final class Statements implements InvocationHandler {
         return method.invoke(parser, arguments);
       }
       String call = aboutTags((String) arguments[0]);
+      call = call == null ? ofDelta((String) arguments[0]) : call;
       if (call == null) {
         Object parsed = method.invoke(parser, arguments);
+        checkFormat(parsed);
         call = parsed instanceof LogicalPlan ? aboutPartitions((LogicalPlan) parsed) : null;
         if (call == null) {
           return parsed;
@@ -115,18 +129,58 @@ public final class Statements implements InvocationHandler {
       String unit = set.group(7);
       String retained = unit == null ? null : set.group(6) + " " + unit.toLowerCase();
       String how = set.group(2).replaceAll("\\s+", " ").toLowerCase() + (set.group(3) == null ? "" : " if not exists");
-      return call(parts(set.group(1)), "set tag", new String[] {how, plain(set.group(4)), set.group(5), retained});
+      return call(parts(set.group(1)), "set tag", literals(new String[] {how, plain(set.group(4)), set.group(5), retained}));
     }
     Matcher delete = DELETE_TAG.matcher(text);
     if (delete.matches()) {
-      return call(parts(delete.group(1)), "delete tags", new String[] {plain(delete.group(3))});
+      return call(parts(delete.group(1)), "delete tags", literals(new String[] {plain(delete.group(3))}));
     }
     Matcher rename = RENAME_TAG.matcher(text);
     if (rename.matches()) {
-      return call(parts(rename.group(1)), "change tag name", new String[] {plain(rename.group(2)), plain(rename.group(3))});
+      String[] names = new String[] {plain(rename.group(2)), plain(rename.group(3))};
+      return call(parts(rename.group(1)), "change tag name", literals(names));
     }
     Matcher show = SHOW_TAGS.matcher(text);
     return show.matches() ? call(parts(show.group(1)), "show tags", new String[0]) : null;
+  }
+
+  private String ofDelta(String text) throws Throwable {
+    Matcher history = HISTORY.matcher(text);
+    if (history.matches()) {
+      return call(parts(history.group(1)), "describe history", literals(new String[] {history.group(2)}));
+    }
+    Matcher optimize = OPTIMIZE.matcher(text);
+    if (optimize.matches()) {
+      String[] given = new String[] {optimize.group(2), optimize.group(3)};
+      return call(parts(optimize.group(1)), "optimize", literals(given));
+    }
+    Matcher vacuum = VACUUM.matcher(text);
+    if (vacuum.matches()) {
+      String[] given = new String[] {String.valueOf(vacuum.group(3) != null), vacuum.group(2)};
+      return call(parts(vacuum.group(1)), "vacuum", literals(given));
+    }
+    Matcher restore = RESTORE.matcher(text);
+    if (restore.matches()) {
+      String version = restore.group(2) == null ? "NULL" : literal(restore.group(2).replace("'", ""));
+      String time = restore.group(3) == null ? "NULL" : "unix_millis(CAST(" + restore.group(3) + " AS TIMESTAMP))";
+      return call(parts(restore.group(1)), "restore", new String[] {version, time});
+    }
+    return null;
+  }
+
+  /** Refuses a new table in another format than Paimon's. */
+  private void checkFormat(Object parsed) {
+    if (!(parsed instanceof V2CreateTablePlan)) {
+      return;
+    }
+    Object name = ((LogicalPlan) parsed).children().apply(0);
+    Option format = NewTables.spec((Product) parsed).provider();
+    boolean isPaimon = format.isEmpty() || FORMATS.contains(((String) format.get()).toLowerCase());
+    if (!isPaimon && name instanceof UnresolvedIdentifier && isOurs(catalog(listed(((UnresolvedIdentifier) name).nameParts())))) {
+      throw new Failure(
+          "USING " + format.get() + ": tables of this catalog are Paimon tables; write USING paimon, or leave it out",
+          "UnsupportedError");
+    }
   }
 
   private String aboutPartitions(LogicalPlan plan) throws JsonProcessingException, ReflectiveOperationException {
@@ -140,7 +194,7 @@ public final class Statements implements InvocationHandler {
         specs.add(spec(drop.parts().apply(i)));
       }
       String[] given = new String[] {new ObjectMapper().writeValueAsString(specs), String.valueOf(drop.ifExists())};
-      return call(parts((UnresolvedTable) drop.table()), "drop partitions", given);
+      return call(parts((UnresolvedTable) drop.table()), "drop partitions", literals(given));
     }
     if (plan instanceof ShowTablePartition && ((ShowTablePartition) plan).table() instanceof UnresolvedTable) {
       ShowTablePartition show = (ShowTablePartition) plan;
@@ -148,7 +202,7 @@ public final class Statements implements InvocationHandler {
         return null;
       }
       String[] given = new String[] {new ObjectMapper().writeValueAsString(spec(show.partitionSpec()))};
-      return call(parts((UnresolvedTable) show.table()), "show partition", given);
+      return call(parts((UnresolvedTable) show.table()), "show partition", literals(given));
     }
     if (plan.getClass().getSimpleName().equals("CreateTableLike")) {
       checkLike(plan);
@@ -160,7 +214,7 @@ public final class Statements implements InvocationHandler {
   private void checkLike(LogicalPlan plan) throws ReflectiveOperationException {
     Object name = plan.children().apply(0);
     Option format = (Option) plan.getClass().getMethod("serdeInfo", new Class[0]).invoke(plan, new Object[0]);
-    if (format.isDefined() && name instanceof UnresolvedIdentifier && isOurs(listed(((UnresolvedIdentifier) name).nameParts()))) {
+    if (format.isDefined() && name instanceof UnresolvedIdentifier && isOurs(catalog(listed(((UnresolvedIdentifier) name).nameParts())))) {
       throw new Failure(
           "STORED AS: option 'file.format' says how the files of a table are written; leave STORED AS out",
           "UnsupportedError");
@@ -193,12 +247,12 @@ public final class Statements implements InvocationHandler {
     return found;
   }
 
-  /** Returns a CALL for a table of Lakebed, null for a table of another catalog. */
+  /** Returns a CALL for a table of Lakebed, with expressions as arguments; null for a table of another catalog. */
   private String call(List table, String procedure, String[] given) {
-    if (!isOurs(table)) {
+    String catalog = catalog(table);
+    if (!isOurs(catalog)) {
       return null;
     }
-    String catalog = catalogOf(table);
     StringBuilder text = new StringBuilder("CALL `" + catalog + "`.sys.`" + procedure + "`(");
     StringBuilder name = new StringBuilder();
     for (int i = 0; i < table.size(); i++) {
@@ -206,17 +260,25 @@ public final class Statements implements InvocationHandler {
     }
     text.append(literal(name.toString()));
     for (int i = 0; i < given.length; i++) {
-      text.append(", ").append(literal(given[i]));
+      text.append(", ").append(given[i]);
     }
     return text.append(")").toString();
   }
 
-  private String catalogOf(List table) {
+  private String catalog(List table) {
     return table.size() > 2 ? (String) table.get(0) : state.catalogManager().currentCatalog().name();
   }
 
-  private boolean isOurs(List table) {
-    return catalogs.contains(catalogOf(table));
+  private boolean isOurs(String catalog) {
+    return catalogs.contains(catalog);
+  }
+
+  private static String[] literals(String[] texts) {
+    String[] made = new String[texts.length];
+    for (int i = 0; i < texts.length; i++) {
+      made[i] = literal(texts[i]);
+    }
+    return made;
   }
 
   private static String literal(String text) {

@@ -13,9 +13,9 @@ from typing import Any, Final
 from lakebed.errors import LakebedError, NotFoundError, OptionError
 from lakebed.format.partition_names import partition_text
 from lakebed.rows.sort_order import STRATEGIES
-from lakebed.sql.procedures.procedure import Call, Procedure, Rows, matches, partitions, where
+from lakebed.sql.procedures.procedure import Call, Details, Procedure, Rows, matches, partitions, where
+from lakebed.sql.procedures.rolled_back import ROLLED_BACK, rolled_back, version_of
 from lakebed.sql.procedures.statements import STATEMENTS
-from lakebed.table import Table
 
 _ALL: Final = 2**31 - 1
 _FAR_FUTURE: Final = 2**53  # epoch milliseconds: all snapshots are older
@@ -27,6 +27,7 @@ _MANIFEST_SORT: Final = {
     "manifest_sort_max_rewrite_size": "manifest-sort.max-rewrite-size",
 }
 _ROLLED_BACK: Final = {"previous_snapshot_id": "long", "current_snapshot_id": "long"}
+_PARTITIONS: Final = {"partition": "string", "result": "string"}
 
 
 # ---------------------------------------------------------------------------------------------------- what is done
@@ -57,12 +58,50 @@ def _order(call: Call) -> dict[str, Any]:
     return {"order_by": columns, "strategy": strategy} if columns else {}
 
 
-def _compact_chain_table(call: Call) -> Rows:
-    text = call.given["partition"]
-    if ";" in text:
+def _compact_chain_table(call: Call) -> Rows | Details:
+    """With Paimon's arguments the result is Paimon's: whether the partition was built. Otherwise it has the details."""
+    text, where_text = call.given.get("partition"), call.given.get("where")
+    policy = call.some(depth="depth", bytes="bytes", age="age")
+    dry_run = call.given.get("dry_run")
+    if text is None and where_text is None and not policy:
+        raise OptionError(
+            "compact_chain_table needs at least one of the arguments partition, where, depth, bytes and age"
+        )
+    brief = where_text is None and not policy and dry_run is None
+    if brief and text is not None and ";" in text:
         raise OptionError(f'argument partition names one partition, such as date="20250729", not {text!r}')
     (spec,) = partitions(text)
     return [(bool(call.table().compact_chain(spec, overwrite=call.given.get("overwrite", False))),)]
+    done = call.table().compact_chain(
+        None if text is None else partitions(text),
+        where=where_text,
+        policy=policy or None,
+        overwrite=call.given.get("overwrite", False),
+        dry_run=bool(dry_run),
+    )
+    if brief:
+        return [(bool(done),)]
+    verb = "would be built" if done.dry_run else "built"
+    built = [
+        (one.partition, f"{verb} {str(one).removeprefix(partition_text(one.partition)).strip()}") for one in done.built
+    ]
+    skipped = [(values, f"skipped: {reason}") for values, reason in done.skipped]
+    return Details(_PARTITIONS, [(partition_text(values), text) for values, text in (*built, *skipped)])
+
+
+def _enable_chain(call: Call) -> Rows:
+    keys = call.given.get("chain_keys")
+    call.table().enable_chain(
+        **call.some(timestamp_pattern="timestamp_pattern", timestamp_formatter="timestamp_formatter"),
+        chain_keys=None if keys is None else [name.strip() for name in keys.split(",")],
+        options=call.options(),
+    )
+    return [(True,)]
+
+
+def _disable_chain(call: Call) -> Rows:
+    call.table().disable_chain(dry_run=call.given.get("dry_run", False))
+    return [(True,)]
 
 
 def _expire_changes(call: Call) -> Rows:
@@ -77,9 +116,9 @@ def _expire_changes(call: Call) -> Rows:
 
 def _materialize_chain(call: Call) -> Rows:
     into, table = call.open(call.given["into"], {}), call.table()
-    specs = partitions(call.given["partitions"]) if "partitions" in call.given else []
+    specs = partitions(call.given["partitions"]) if "partitions" in call.given else None
     dry_run = call.given.get("dry_run", False)
-    done = table.materialize_chain(into, specs or None, where=call.given.get("where"), dry_run=dry_run)
+    done = table.materialize_chain(into, specs, where=call.given.get("where"), dry_run=dry_run)
     return [(partition_text(values), rows) for values, rows in done.partitions]
 
 
@@ -182,24 +221,15 @@ def _rollback(call: Call) -> Rows:
     if len(asked) != 1:
         raise OptionError("give one of version, snapshot and tag to roll back to")
     version = asked.get("version")
-    if version is not None:
-        is_tag = version in table.tags() or not version.isdecimal()
-        asked = {"tag": version} if is_tag else {"snapshot": int(version)}
-    return _rolled_back(table, asked)
+    return rolled_back(table, asked if version is None else version_of(table, version))
 
 
 def _rollback_to_timestamp(call: Call) -> Rows:
-    return _rolled_back(call.table(), {"timestamp": call.given["timestamp"]})
+    return rolled_back(call.table(), {"timestamp": call.given["timestamp"]})
 
 
 def _rollback_to_watermark(call: Call) -> Rows:
-    return _rolled_back(call.table(), {"watermark": call.given["watermark"]})
-
-
-def _rolled_back(table: Table, to: Mapping[str, Any]) -> Rows:
-    before, _ = table.latest_snapshot(), table.rollback_to(**to)
-    after = table.latest_snapshot()
-    return [(None if before is None else before.id, None if after is None else after.id)]
+    return rolled_back(call.table(), {"watermark": call.given["watermark"]})
 
 
 def _expire_snapshots(call: Call) -> Rows:
@@ -305,7 +335,18 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
         _compact,
     ),
     "compact_chain_table": Procedure(
-        {"table": "string", "partition": "string", "overwrite?": "boolean"}, _DONE, _compact_chain_table
+        {
+            "table": "string",
+            "partition?": "string",
+            "overwrite?": "boolean",
+            "where?": "string",
+            "depth?": "integer",
+            "bytes?": "string",
+            "age?": "string",
+            "dry_run?": "boolean",
+        },
+        _DONE,
+        _compact_chain_table,
     ),
     "compact_database": Procedure(
         {
@@ -342,9 +383,21 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
     ),
     "delete_branch": Procedure({"table": "string", "branch": "string"}, _DONE, _delete_branch),
     "delete_tag": Procedure({"table": "string", "tag": "string"}, _DONE, _delete_tag),
+    "disable_chain": Procedure({"table": "string", "dry_run?": "boolean"}, _DONE, _disable_chain),
+    "enable_chain": Procedure(
+        {
+            "table": "string",
+            "timestamp_pattern?": "string",
+            "timestamp_formatter?": "string",
+            "chain_keys?": "string",
+            "options?": "string",
+        },
+        _DONE,
+        _enable_chain,
+    ),
     "expire_changes": Procedure(
         {"table": "string", "before": "string", "dry_run?": "boolean"},
-        {"partition": "string", "result": "string"},
+        _PARTITIONS,
         _expire_changes,
     ),
     "expire_partitions": Procedure(
@@ -420,10 +473,10 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
         {"table": "string", "consumerId": "string", "nextSnapshotId?": "long"}, _DONE, _reset_consumer
     ),
     "rollback": Procedure(
-        {"table": "string", "version?": "string", "snapshot?": "long", "tag?": "string"}, _ROLLED_BACK, _rollback
+        {"table": "string", "version?": "string", "snapshot?": "long", "tag?": "string"}, ROLLED_BACK, _rollback
     ),
-    "rollback_to_timestamp": Procedure({"table": "string", "timestamp": "long"}, _ROLLED_BACK, _rollback_to_timestamp),
-    "rollback_to_watermark": Procedure({"table": "string", "watermark": "long"}, _ROLLED_BACK, _rollback_to_watermark),
+    "rollback_to_timestamp": Procedure({"table": "string", "timestamp": "long"}, ROLLED_BACK, _rollback_to_timestamp),
+    "rollback_to_watermark": Procedure({"table": "string", "watermark": "long"}, ROLLED_BACK, _rollback_to_watermark),
 }
 """All procedures by name."""
 

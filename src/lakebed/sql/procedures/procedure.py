@@ -45,12 +45,20 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Details:
+    """A result with other columns than the procedure has otherwise."""
+
+    columns: Mapping[str, str]
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
 class Procedure:
     """Parameters (optional ones end with ``?``), result columns, and the function to run."""
 
     parameters: Mapping[str, str]
     results: Mapping[str, str]
-    run: Callable[[Call], Rows]
+    run: Callable[[Call], Rows | Details]
 
 
 def pairs(text: str, what: str) -> dict[str, str]:

@@ -11,11 +11,17 @@ from lakebed.format.types.data_types import Atomic, Field
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import Proxy
 from lakebed.sql.procedures.all_procedures import find_procedure
-from lakebed.sql.procedures.procedure import Call
+from lakebed.sql.procedures.procedure import Call, Details
 from lakebed.table import Table
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
-_TYPES: Final = {"string": "STRING", "long": "BIGINT", "integer": "INT", "boolean": "BOOLEAN"}
+_TYPES: Final = {
+    "string": Atomic("STRING"),
+    "long": Atomic("BIGINT"),
+    "integer": Atomic("INT"),
+    "boolean": Atomic("BOOLEAN"),
+    "timestamp": Atomic("TIMESTAMP_LTZ", (6,)),  # of results; a value is microseconds
+}
 _WHOLE: Final = ("byte", "short", "integer", "long", "decimal", "string", "void")
 _TAKEN: Final = {"long": _WHOLE, "integer": _WHOLE, "boolean": ("boolean", "string", "void")}
 """The types of Spark that an argument may have; text parameters take all types that Spark casts to text."""
@@ -41,8 +47,7 @@ class ProcedureProxy(
         self._name, self._procedure = name, find_procedure(name)
         self._open, self._databases = open_table, databases
         self._fields = [
-            Field(0, parameter.rstrip("?"), Atomic(_TYPES[kind]))
-            for parameter, kind in self._procedure.parameters.items()
+            Field(0, parameter.rstrip("?"), _TYPES[kind]) for parameter, kind in self._procedure.parameters.items()
         ]
 
     def name(self) -> str:
@@ -83,9 +88,10 @@ class ProcedureProxy(
         for name in self._procedure.parameters:
             if not name.endswith("?") and name not in given:
                 raise OptionError(f"procedure {self._name}: argument {name} must not be null")
-        result = list(self._procedure.run(Call(given, self._open, self._databases)))
+        result = self._procedure.run(Call(given, self._open, self._databases))
+        found = result if isinstance(result, Details) else Details(self._procedure.results, result)
         scans = self._jvm.java.java.util.ArrayList()
-        scans.add(ResultScan(self._jvm, self._procedure.results, result))
+        scans.add(ResultScan(self._jvm, found.columns, list(found.rows)))
         return scans.iterator()
 
 
@@ -101,7 +107,7 @@ class ResultScan(Proxy, implements=("org.apache.spark.sql.connector.read.LocalSc
 
     def __init__(self, jvm: Jvm, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
         super().__init__(jvm)
-        self._fields = [Field(0, name, Atomic(_TYPES[kind])) for name, kind in columns.items()]
+        self._fields = [Field(0, name, _TYPES[kind]) for name, kind in columns.items()]
         self._rows = rows
 
     def readSchema(self) -> Any:  # noqa: N802 - Java's name

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from lakebed.errors import AlreadyExistsError, NotFoundError, OptionError, unknown_name
 from lakebed.format.partition_names import partition_names, partition_table, partition_text, partition_value
+from lakebed.sql.procedures.delta_statements import DELTA_STATEMENTS
 from lakebed.sql.procedures.procedure import Call, Procedure, Rows
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
@@ -147,6 +148,7 @@ def _existing(table: Table, spec: Mapping[str, Any]) -> str | None:
 
 
 STATEMENTS: Final[Mapping[str, Procedure]] = {
+    **DELTA_STATEMENTS,
     "set tag": Procedure(
         {"table": "string", "how": "string", "tag": "string", "version?": "long", "retained?": "string"},
         _NOTHING,
