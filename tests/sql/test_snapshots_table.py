@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -29,13 +30,14 @@ def test_conditions_save_reads(spark: Any, lake: Lake, db: str, monkeypatch: pyt
         return text(self, snapshot_id)
 
     monkeypatch.setattr(Snapshots, "_text", counted)
-    for condition, model in (
+    cases: list[tuple[str, Callable[[Any], bool]]] = [
         ("snapshot_id = 7", lambda one: one["snapshot_id"] == 7),
         ("snapshot_id BETWEEN 10 AND 12", lambda one: 10 <= one["snapshot_id"] <= 12),
         ("commit_kind = 'COMPACT'", lambda one: one["commit_kind"] == "COMPACT"),
         (f"commit_time <= TIMESTAMP_NTZ '{third}'", lambda one: one["commit_time"] <= third),
         ("upper(commit_kind) = 'COMPACT' AND snapshot_id > 30", lambda one: one["commit_kind"] == "COMPACT"),
-    ):
+    ]
+    for condition, model in cases:
         forget_indexes()
         opened.clear()
         found = lake.sql(f"SELECT * FROM {db}.`t$snapshots` WHERE {condition}").collect()

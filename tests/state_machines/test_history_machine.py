@@ -164,7 +164,7 @@ class Histories(RuleBasedStateMachine):
     def _page(self, kind: CommitKind | None, *, read_only: bool, **asked: object) -> HistoryPage:
         read_only_storage = ReadOnly(Remote() if self.is_remote else None)
         store = with_storage(self.store, read_only_storage) if read_only else self.store
-        page = find_page(store, kind=kind, **asked)  # type: ignore[arg-type]
+        page = find_page(store, kind=kind, **asked)
         assert page.total == len(self._matching(kind)) or (read_only and page.total is None)
         return page
 

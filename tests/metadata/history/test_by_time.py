@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -89,7 +91,7 @@ def _model(rows: list[dict[str, object]], condition: str) -> set[object]:
     def at(millis: int) -> dt.datetime:
         return local_datetime(millis)
 
-    tests = dict(
+    tests: dict[str, Callable[[Any], bool]] = dict(
         zip(
             CONDITIONS,
             (

@@ -135,9 +135,9 @@ def test_what_a_page_opens(long: tuple[Path, list[Snapshot]], tmp_path: Path) ->
     for _ in range(2):
         forget_indexes()  # a process that finds the index on disk
         for place in places(COMPACTIONS):
-            found, source = opened(kind="COMPACT", offset=place)
+            count, source = opened(kind="COMPACT", offset=place)
             assert source == Source.INDEX
-            assert found <= LIMIT + 1
+            assert count <= LIMIT + 1
 
 
 @pytest.mark.parametrize("shape", SHAPES)

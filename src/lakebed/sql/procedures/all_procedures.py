@@ -70,8 +70,6 @@ def _compact_chain_table(call: Call) -> Rows | Details:
     brief = where_text is None and not policy and dry_run is None
     if brief and text is not None and ";" in text:
         raise OptionError(f'argument partition names one partition, such as date="20250729", not {text!r}')
-    (spec,) = partitions(text)
-    return [(bool(call.table().compact_chain(spec, overwrite=call.given.get("overwrite", False))),)]
     done = call.table().compact_chain(
         None if text is None else partitions(text),
         where=where_text,
