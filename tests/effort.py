@@ -14,13 +14,18 @@ from typing import Any
 import pytest
 
 FULL = os.environ.get("LAKEBED_EFFORT") == "full"
-STRIDE = 1 if FULL else 5
-"""Fault matrices break an operation at each of its steps in ``make check``, at every fifth in ``make test``."""
+ON_SERVER = os.environ.get("LAKEBED_TEST_STORAGE", "local") != "local"
+"""Whether warehouses are on a storage server, where every step takes longer (``tests/places.py``)."""
+STRIDE = 1 if FULL else 25 if ON_SERVER else 5
+"""Fault matrices break an operation at each of its steps in ``make check``, else at some of them."""
 
 
 def examples(full: int) -> int:
-    """The number of examples of a property, or of steps of a history: a fifth of the full number in ``make test``."""
-    return full if FULL else min(full, max(full // 5, 3))
+    """The number of examples of a property, or of steps of a history: a fifth of the full number in ``make test``.
+
+    On a storage server it is a twentieth.
+    """
+    return full if FULL else min(full, max(full // (20 if ON_SERVER else 5), 3))
 
 
 def long_except(kept: Collection[Any], values: Iterable[Any]) -> list[Any]:
