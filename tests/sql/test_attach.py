@@ -336,7 +336,7 @@ def test_workers_with_another_python_are_told_in_one_sentence(
         "DELETE FROM {0} WHERE n IN (SELECT 1)",
         "MERGE INTO {0} t USING (SELECT 1 AS id) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = 0",
         "ANALYZE TABLE {0} COMPUTE STATISTICS FOR ALL COLUMNS",
-        "CREATE TABLE {0}_new TBLPROPERTIES ('bucket' = '1') AS SELECT id FROM range(3)",
+        "CREATE TABLE {0}_new AS SELECT id FROM range(3)",
         "CALL sys.compact('{0}')",
     ):
         with pytest.raises(Exception, match="PYSPARK_PYTHON") as caught:

@@ -16,6 +16,7 @@ from tests.sql.cases import Case, read_steps, run_case
 
 import lakebed.spark.session
 from lakebed import Lake
+from lakebed.sql import attach
 from lakebed.sql.procedures.all_procedures import PROCEDURES
 from lakebed.system_tables import SYSTEM_TABLES
 
@@ -26,6 +27,8 @@ TEXT = PAGE.read_text()
 def test_examples_run(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = spark.newSession()
     monkeypatch.setattr(lakebed.spark.session, "get_session", lambda *_args, **_more: session)
+    for heirs in attach._heirs.values():  # new sessions of this process have the lake of other tests with that name
+        monkeypatch.delitem(heirs.lakes, "lakebed", raising=False)
     monkeypatch.chdir(tmp_path)
     for name in ("LAKEBED_WAREHOUSE", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)

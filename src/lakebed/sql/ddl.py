@@ -177,10 +177,9 @@ def _set_property(_jvm: Jvm, item: Any) -> change.Change:
     return change.SetOption(_plain(name), value)
 
 
-def _constraint(_jvm: Jvm, _item: Any) -> change.Change:
+def _drop_constraint(_jvm: Jvm, _item: Any) -> change.Change:
     raise UnsupportedError(
-        "ALTER TABLE: constraints cannot be added or dropped; the only one, PRIMARY KEY (...) NOT ENFORCED, is given in "
-        "CREATE TABLE"
+        "ALTER TABLE: constraints cannot be dropped; the only one, PRIMARY KEY (...) NOT ENFORCED, is given in CREATE TABLE"
     )
 
 
@@ -211,8 +210,7 @@ _CHANGES: Final[Mapping[str, Callable[[Jvm, Any], change.Change]]] = {
     ),
     "SetProperty": _set_property,
     "RemoveProperty": _remove_property,
-    "AddConstraint": _constraint,
-    "DropConstraint": _constraint,
+    "DropConstraint": _drop_constraint,
 }
 
 

@@ -90,7 +90,7 @@ ALTER TABLE t SET TBLPROPERTIES ('provider' = 'x');
 ALTER TABLE t SET TBLPROPERTIES ('primary_key' = 'v');
 --! ALTER TABLE: the primary key cannot change; create a new table and copy the
 ALTER TABLE t ADD CONSTRAINT c CHECK (id > 0);
---! does not support table constraint
+--! ALTER TABLE: constraints cannot be added
 ALTER TABLE t CLUSTER BY (id);
 --! ALTER TABLE: ClusterBy is not a change that Paimon tables know
 ALTER TABLE t SET SERDE 'x';

@@ -17,6 +17,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedPartitionSpec;
+import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTable;
 import org.apache.spark.sql.catalyst.parser.ParserInterface;
 import org.apache.spark.sql.catalyst.plans.logical.DropPartitions;
@@ -110,6 +111,7 @@ public final class Statements implements InvocationHandler {
       if (call == null) {
         Object parsed = method.invoke(parser, arguments);
         checkFormat(parsed);
+        checkConstraint(parsed);
         call = parsed instanceof LogicalPlan ? aboutPartitions((LogicalPlan) parsed) : null;
         if (call == null) {
           return parsed;
@@ -179,6 +181,26 @@ public final class Statements implements InvocationHandler {
     if (!isPaimon && name instanceof UnresolvedIdentifier && isOurs(catalog(listed(((UnresolvedIdentifier) name).nameParts())))) {
       throw new Failure(
           "USING " + format.get() + ": tables of this catalog are Paimon tables; write USING paimon, or leave it out",
+          "UnsupportedError");
+    }
+  }
+
+  /** Refuses a new constraint of a table: Spark would first read the table to test it. */
+  private void checkConstraint(Object parsed) {
+    if (!parsed.getClass().getSimpleName().matches("Add(Check)?Constraint")) {
+      return;
+    }
+    LogicalPlan table = (LogicalPlan) parsed;
+    while (!table.children().isEmpty()) { // a CHECK is a filter over the table
+      table = (LogicalPlan) table.children().apply(0);
+    }
+    List name = table instanceof UnresolvedTable ? parts((UnresolvedTable) table) : new ArrayList();
+    if (table instanceof UnresolvedRelation) {
+      name = listed(((UnresolvedRelation) table).multipartIdentifier());
+    }
+    if (!name.isEmpty() && isOurs(catalog(name))) {
+      throw new Failure(
+          "ALTER TABLE: constraints cannot be added; the only one, PRIMARY KEY (...) NOT ENFORCED, is given in CREATE TABLE",
           "UnsupportedError");
     }
   }
