@@ -134,5 +134,5 @@ class Changed:
 @pytest.mark.parametrize("verb", ["update", "delete", "merge"])
 def test_generated_changes(lake: Lake, db: str, kind: str, verb: str, spark: Any) -> None:
     changed, dice = Changed(lake, db, kind), Dice(f"{kind} {verb}")
-    for _ in range(6):
+    for _ in range(3):
         getattr(changed, verb)(dice)

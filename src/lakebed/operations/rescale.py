@@ -52,7 +52,7 @@ def whole_partitions(
     Raises:
         UnsupportedError: There are such rows, and only a compaction can merge them.
     """
-    merging = schema.with_options({**schema.options, "deletion-vectors.merge-on-read": "true"})
+    merging = schema.with_options({**schema.options, TableOptions.deletion_vectors_merge_on_read.name: "true"})
     read = BranchRead(store, merging, planned_on, schema.fields, where)
     if skips_level0(merging):
         levels = live_entries(store, planned_on, read.partitions())["level"]

@@ -153,7 +153,7 @@ class TableOptions:
     sequence_snapshot_ordering = required("sequence.snapshot-ordering", bool)
     deletion_vectors_enabled = required("deletion-vectors.enabled", bool)
     deletion_vectors_modifiable = required("deletion-vectors.modifiable", bool)
-    _deletion_vectors_merge_on_read = required("deletion-vectors.merge-on-read", bool)
+    deletion_vectors_merge_on_read = required("deletion-vectors.merge-on-read", bool)
     _sequence_sort_order = required("sequence.field.sort-order", str)
 
     # Compaction
@@ -285,7 +285,7 @@ class TableOptions:
     def skips_level0(self) -> bool:
         """Whether readers of a primary-key table skip level 0, so that rows are visible only after a compaction."""
         return self.merge_engine == "first-row" or (
-            self.deletion_vectors_enabled and not self._deletion_vectors_merge_on_read
+            self.deletion_vectors_enabled and not self.deletion_vectors_merge_on_read
         )
 
     @property

@@ -6,7 +6,6 @@ speaks its protocol. Azure deletes such parts after a week by itself. Google Clo
 
 from __future__ import annotations
 
-import datetime as dt
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import Final
 from xml.etree import ElementTree as ET
 
 from lakebed.errors import NotFoundError, StorageError, UnsupportedError
+from lakebed.format.time_text import parse_time
 from lakebed.storage.base import UnfinishedUpload
 from lakebed.storage.location import Location
 from lakebed.storage.open_bucket import is_provider_itself
@@ -43,9 +43,9 @@ def list_uploads(folder: Location, settings: ObjectSettings) -> Iterator[Unfinis
         for each in page.iterfind("{*}Upload"):
             key = each.findtext("{*}Key", "")
             if key.startswith(prefix):
-                began = dt.datetime.fromisoformat(each.findtext("{*}Initiated", ""))
+                began_millis = parse_time(each.findtext("{*}Initiated", ""), "the time of an upload")
                 path = str(replace(folder, key=key))
-                yield UnfinishedUpload(path, each.findtext("{*}UploadId", ""), int(began.timestamp() * 1000))
+                yield UnfinishedUpload(path, each.findtext("{*}UploadId", ""), began_millis)
         following = {
             "key-marker": page.findtext("{*}NextKeyMarker", ""),
             "upload-id-marker": page.findtext("{*}NextUploadIdMarker", ""),

@@ -21,11 +21,6 @@ _ALL: Final = 2**31 - 1
 _FAR_FUTURE: Final = 2**53  # epoch milliseconds: all snapshots are older
 _UNSORTED: Final = "none"
 _DONE: Final = {"result": "boolean"}
-_MANIFEST_SORT: Final = {
-    "manifest_sort_enabled": "manifest-sort.enabled",
-    "manifest_sort_partition_field": "manifest-sort.partition-field",
-    "manifest_sort_max_rewrite_size": "manifest-sort.max-rewrite-size",
-}
 _ROLLED_BACK: Final = {"previous_snapshot_id": "long", "current_snapshot_id": "long"}
 _PARTITIONS: Final = {"partition": "string", "result": "string"}
 
@@ -142,9 +137,8 @@ def _compact_database(call: Call) -> Rows:
 
 
 def _compact_manifest(call: Call) -> Rows:
-    # Options that change how other engines write manifests. The order of entries changes no result.
-    sorting = {option: str(call.given[name]).lower() for name, option in _MANIFEST_SORT.items() if name in call.given}
-    call.table({**call.options(), **sorting}).compact_manifests(dry_run=call.given.get("dry_run", False))
+    # The arguments manifest_sort_* are for other engines: the order of entries in manifests changes no result.
+    call.table(call.options()).compact_manifests(dry_run=call.given.get("dry_run", False))
     return [(True,)]
 
 
