@@ -36,6 +36,9 @@ def test_compact_manifests(cli: Lakebed, lake: Lake) -> None:
     assert (planned["dry_run"], planned["snapshot"], planned["rewritten"]) == (True, None, 7)
     assert (planned["before"]["manifests"], planned["before"]["entries"], planned["cancelled"]) == (7, 10, 4)
     assert (planned["after"]["manifests"], planned["after"]["entries"]) == (1, 2)
+    shown = cli("compact-manifests", "db.m", "--dry-run").out.splitlines()
+    assert shown[0].startswith("would rewrite 7 manifests (10 entries, ")
+    assert shown[1] == "4 pairs of ADD and DELETE entries cancel out"
     made = cli.json("compact-manifests", "db.m")
     assert {**made, "dry_run": True, "snapshot": None} == {**planned, "after": made["after"]}
     assert made["snapshot"]["id"] == 8

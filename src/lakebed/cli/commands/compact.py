@@ -49,4 +49,5 @@ def compact_manifests(
         "cancelled": found.cancelled,
         "snapshot": None if found.snapshot is None else snapshot_record(found.snapshot),
     }
-    Output(as_json=as_json).emit(record, lambda _: Text(show_text(str(found))))
+    lines = [show_text(line) for line in str(found).splitlines()]
+    Output(as_json=as_json).emit(record, lambda _: Text("\n".join(lines)))
