@@ -55,6 +55,9 @@ ONLY_ADDED = "Paimon 0.9 does not know branch-merge.enabled"
 CHAINS = "chain tables came after Paimon 0.9"
 LEADING = "Paimon 0.9 drops partitions of which every column is given"
 TIMELESS = "Paimon takes the version and does not look at it"
+REPLACED = "Paimon 0.9 drops the replaced table with its snapshots, tags and branches"
+METADATA = "Paimon 0.9 has the path and the row index only, and not in the conditions of changes"
+CONSTRAINTS = "Spark 3.5 has no constraints"
 
 RULES = [
     Difference(EVERY, r"\btotal_buckets\b", FAILS, "the column came after Paimon 0.9"),
@@ -688,6 +691,54 @@ OF_FILES = [
     Difference("tags", "SELECT tag_name, snapshot_id, time_retained FROM `t$TAGS`", ROWS, TAG_DDL),
     Difference("tags", "SELECT tag_name, snapshot_id, time_retained FROM `t$tags`", ROWS, TAG_DDL),
     Difference("tags", "SELECT count(*) FROM t VERSION AS OF 'd'", FAILS, TAG_DDL),
+    Difference("replace", "SELECT id, data FROM t VERSION AS OF 1", FAILS, REPLACED),
+    Difference("replace", "CREATE OR REPLACE TABLE t AS SELECT id + 1 AS n, data FROM t VERSION", FAILS, REPLACED),
+    Difference("replace", "SELECT * FROM t", ROWS, REPLACED, nth=2),
+    Difference("replace", "SELECT id, data FROM t VERSION AS OF 'kept'", FAILS, REPLACED),
+    Difference("replace", "SELECT * FROM t", FAILS, REPLACED, nth=3),
+    Difference("replace", "SELECT * FROM t VERSION AS OF 1", PASSES, REPLACED),
+    Difference("replace", "CREATE TABLE s (id INT) STORED AS PARQUET", PASSES, REPLACED),
+    Difference(
+        "metadata_columns", "SELECT id, __paimon_row_index, __paimon_partition, __paimon_bucket", FAILS, METADATA
+    ),
+    Difference(
+        "metadata_columns", "SELECT __paimon_partition.day, count(*) FROM t GROUP BY ALL ORDER BY 1", FAILS, METADATA
+    ),
+    Difference(
+        "metadata_columns", "SELECT count(DISTINCT input_file_name()), min(input_file_name() =", FAILS, METADATA
+    ),
+    Difference(
+        "metadata_columns", "SELECT count(*) FROM t WHERE startswith(input_file_name(), 'file:/')", ROWS, METADATA
+    ),
+    Difference("metadata_columns", "UPDATE t SET name = 'z' WHERE __paimon_row_index = 1", FAILS, METADATA),
+    Difference("metadata_columns", "SELECT id, name FROM t ORDER BY id", ROWS, METADATA),
+    Difference("metadata_columns", "DELETE FROM t WHERE __paimon_file_path LIKE '%day=y%'", FAILS, METADATA),
+    Difference("metadata_columns", "SELECT id FROM t ORDER BY id", ROWS, METADATA),
+    Difference(
+        "metadata_columns", "MERGE INTO t USING (SELECT 1 AS n) s ON t.__paimon_row_index = s.n", FAILS, METADATA
+    ),
+    Difference("metadata_columns", "SELECT id, name FROM t ORDER BY id", ROWS, METADATA, nth=2),
+    Difference("metadata_columns", "SELECT __paimon_file_path, __paimon_partition FROM empty", FAILS, METADATA),
+    Difference(
+        "metadata_columns", "SELECT __paimon_partition FROM (SELECT *, __paimon_partition FROM", FAILS, METADATA
+    ),
+    Difference("metadata_columns", "SELECT id, __paimon_bucket FROM keyed ORDER BY id", FAILS, METADATA),
+    Difference("nested_defaults", "INSERT INTO typed (id) VALUES (1)", FAILS, DEFAULTS),
+    Difference("nested_defaults", "SELECT n, m[99], t[9] FROM typed", FAILS, DEFAULTS),
+    Difference("constraints", "CREATE TABLE a (id INT, v STRING, PRIMARY KEY (id) NOT ENFORCED)", FAILS, CONSTRAINTS),
+    Difference("constraints", "INSERT INTO a VALUES (1, 'a'), (2, 'b')", FAILS, CONSTRAINTS),
+    Difference("constraints", "INSERT INTO a VALUES (1, 'c')", FAILS, CONSTRAINTS),
+    Difference("constraints", "SELECT * FROM a", FAILS, CONSTRAINTS),
+    Difference("constraints", "SHOW TBLPROPERTIES a ('primary-key')", FAILS, CONSTRAINTS),
+    Difference("constraints", "CREATE TABLE b (id INT PRIMARY KEY, v STRING)", FAILS, CONSTRAINTS),
+    Difference("constraints", "SHOW TBLPROPERTIES b ('primary-key')", FAILS, CONSTRAINTS),
+    Difference(
+        "constraints", "CREATE TABLE c (id INT, v STRING, dt STRING, CONSTRAINT k PRIMARY KEY", FAILS, CONSTRAINTS
+    ),
+    Difference("constraints", "SHOW TBLPROPERTIES c ('primary-key')", FAILS, CONSTRAINTS),
+    Difference("constraints", "CREATE OR REPLACE TABLE b (id INT, v STRING, PRIMARY KEY (v, id))", FAILS, CONSTRAINTS),
+    Difference("constraints", "SHOW TBLPROPERTIES b ('primary-key')", FAILS, CONSTRAINTS, nth=2),
+    Difference("constraints", "CREATE TABLE d (id INT, v STRING, PRIMARY KEY (id)) TBLPROPERTIES", FAILS, CONSTRAINTS),
 ]
 
 DIFFERENCES = RULES + OF_FILES
