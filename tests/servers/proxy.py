@@ -23,6 +23,7 @@ import struct
 import threading
 import time
 import urllib.parse
+import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -167,6 +168,7 @@ class Proxy:
         self._lock = threading.Lock()
         self._loop = asyncio.new_event_loop()
         self._thread: threading.Thread | None = None
+        self.transports: weakref.WeakSet[asyncio.WriteTransport] = weakref.WeakSet()
 
     @property
     def url(self) -> str:
@@ -242,22 +244,36 @@ class Proxy:
     def _run(self, listening: threading.Event) -> None:
         asyncio.set_event_loop(self._loop)
 
-        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await _Connection(self, reader, writer).serve()
+        running: set[asyncio.Task[None]] = set()  # the loop itself keeps no tasks alive
+
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = self._loop.create_task(_Connection(self, reader, writer).serve())
+            running.add(task)
+            task.add_done_callback(running.discard)
 
         server = self._loop.run_until_complete(
             asyncio.start_server(connected, HOST, self.port, limit=_HEAD_LIMIT, backlog=1024)
         )
         listening.set()
         self._loop.run_forever()
+        for listener in server.sockets:  # a server that is closed leaks what it has accepted and not begun yet
+            self._loop.remove_reader(listener.fileno())
+        self._loop.run_until_complete(self._close_all())
         server.close()
-        self._loop.run_until_complete(server.wait_closed())
-        while tasks := asyncio.all_tasks(self._loop):  # a connection that was accepted last begins its task only now
+        self._loop.close()
+
+    async def _close_all(self) -> None:
+        """Ends all connections, also those that begin only now, and those that wait until their peer reads."""
+        quiet = 0
+        while quiet < 3:
+            tasks = asyncio.all_tasks(self._loop) - {asyncio.current_task()}
             for task in tasks:
                 task.cancel()
-            self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
-            self._loop.run_until_complete(asyncio.sleep(0.01))  # sockets that were closed are released a moment later
-        self._loop.close()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for transport in list(self.transports):
+                transport.abort()
+            await asyncio.sleep(0.002)  # a connection that was accepted last begins its task only now
+            quiet = 0 if tasks else quiet + 1
 
     def note(self, method: str, target: str) -> Request:
         """Records a request, and which fault applies to it."""
@@ -357,6 +373,7 @@ class _Connection:
         self._proxy = proxy
         self._reader = reader
         self._writer = writer
+        proxy.transports.add(writer.transport)
         self._server: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def serve(self) -> None:
@@ -464,4 +481,5 @@ class _Connection:
             self._server = None
         if self._server is None:
             self._server = await asyncio.open_connection(HOST, self._proxy.server.port, limit=_HEAD_LIMIT)
+            self._proxy.transports.add(self._server[1].transport)
         return self._server
