@@ -19,8 +19,8 @@ Rows: this commit. Columns: the commit that became visible first.
 
 REWRITE is an append that also deletes files (kind OVERWRITE on disk).
 
-The checks are pure functions over entries. Each raises :class:`CommitConflictError` with what was found and what to do. A
-changed option ``bucket`` raises :class:`OptionError` instead. None of them writes anything.
+The checks are pure functions over entries. Each raises :class:`CommitConflictError` with what was found and what to do.
+A changed option ``bucket`` raises :class:`OptionError` instead. None of them writes anything.
 """
 
 from __future__ import annotations
