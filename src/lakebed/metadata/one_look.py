@@ -4,6 +4,9 @@ On an object store every lookup is a round trip. Inside of :func:`one_look` the 
 ends, so all parts of an operation see the same schema. Checks that must notice what other processes did meanwhile ask
 the storage again (:meth:`lakebed.metadata.store.TableStore.fresh_schema`, :meth:`Snapshots.latest`): a commit does so
 for each of its attempts.
+
+What follows a commit may also need answers. It registers its questions before (:func:`ask_beside_commit`), and the
+commit asks them together with its own last requests.
 """
 
 from __future__ import annotations
@@ -12,7 +15,10 @@ import contextlib
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Final, TypeVar
+
+from lakebed.errors import LakebedError
 
 _T = TypeVar("_T")
 
@@ -23,6 +29,7 @@ class Look:
     def __init__(self) -> None:
         self.found: dict[Hashable, Any] = {}
         self.times: dict[Hashable, float] = {}
+        self.beside_commit: dict[Hashable, Callable[[], object]] = {}
 
     def note(self, what: Hashable, answer: object) -> None:
         self.found[what] = answer
@@ -62,6 +69,27 @@ def looked_up(what: Hashable, find: Callable[[], _T]) -> _T:
         look.note(what, find())
     answer: _T = look.found[what]
     return answer
+
+
+def ask_beside_commit(what: Hashable, find: Callable[[], object]) -> None:
+    """Registers a question of what follows the commit of this operation, which then calls :func:`looked_up`."""
+    look = _look.get()
+    if look is not None:
+        look.beside_commit[what] = find
+
+
+def questions_beside_commit() -> list[Callable[[], None]]:
+    """Returns the registered questions, each as a call that keeps its answer and never raises."""
+    look = _look.get()
+    if look is None:
+        return []
+
+    def ask(what: Hashable) -> None:
+        find = look.beside_commit.pop(what)
+        with contextlib.suppress(LakebedError):
+            look.note(what, find())
+
+    return [partial(ask, what) for what in look.beside_commit]
 
 
 def note_answer(what: Hashable, answer: object) -> None:

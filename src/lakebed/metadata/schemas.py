@@ -40,6 +40,7 @@ class Schemas:
         self._known: dict[int, _Known] = {}
         self._first: bytes | None = None
         self._listed: list[int] | None = None
+        self._first_ahead: tuple[bytes, str | None] | None = None
 
     @property
     def question(self) -> tuple[str, int, TablePaths]:
@@ -78,6 +79,8 @@ class Schemas:
         run_all(self._storage, [partial(read, one) for one in schema_ids if one not in self._known])
 
     def _read(self, schema_id: int) -> tuple[bytes, str | None]:
+        if schema_id == _FIRST_ID and self._first_ahead is not None:
+            return self._first_ahead
         path = self._paths.schema(schema_id)
         try:
             return self._storage.read_stamped(path)
@@ -105,12 +108,28 @@ class Schemas:
                 return self.get(latest)
             self._known.clear()
         ids, self._listed = self._listed or self.ids(), None
-        return self.get(ids[-1]) if ids else None
+        try:
+            return self.get(ids[-1]) if ids else None
+        finally:
+            self._first_ahead = None
 
     def list_once(self) -> list[int]:
-        """Returns the ids that exist, which the next :meth:`latest` need not list again."""
-        self._listed = self.ids()
-        return self._listed
+        """Returns the ids that exist, which the next :meth:`latest` need not list again.
+
+        On a remote storage the first schema is read at the same time, because most tables have no other one.
+        """
+        if self._storage.is_remote:
+            ids, self._first_ahead = run_both(self._storage, self.ids, self._read_first_ahead)
+        else:
+            ids = self.ids()
+        self._listed = ids
+        return ids
+
+    def _read_first_ahead(self) -> tuple[bytes, str | None] | None:
+        try:
+            return self._storage.read_stamped(self._paths.schema(_FIRST_ID))
+        except LakebedError:  # whoever needs the schema reads it again, and raises
+            return None
 
     def _unchanged(self, schema_id: int) -> tuple[bool, bool]:
         """Returns whether the file of a known schema is unchanged, and whether there is a next one."""

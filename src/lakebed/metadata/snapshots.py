@@ -112,6 +112,11 @@ class Snapshots:
         """Reads the hint, so that the next :meth:`latest` can ask for that snapshot at once."""
         self._seen = self.latest_hint()
 
+    def expect_earliest_hint(self) -> None:
+        """Reads the hint of the earliest snapshot, if this object has not seen that one: see :meth:`expect_hint`."""
+        if self._seen_earliest is None:
+            self._seen_earliest = self.earliest_hint()
+
     def _hinted(self) -> tuple[int, bytes] | None:
         """Returns the id and the text of the snapshot that the hint names, if it is the latest: no next one exists."""
         seen = self._seen if self._storage.is_remote else None
@@ -145,6 +150,14 @@ class Snapshots:
 
     def earliest_id(self) -> int | None:
         """Returns the lowest id, or ``None`` for a table without snapshots."""
+        hinted = self.hinted_earliest_id()
+        if hinted is not None:
+            return hinted
+        ids = self.ids()
+        return ids[0] if ids else None
+
+    def hinted_earliest_id(self) -> int | None:
+        """Returns the lowest id if the hint names it, else ``None``."""
         seen = self._seen_earliest if self._storage.is_remote else None
         if seen is None:
             hint = self.earliest_hint()
@@ -153,11 +166,10 @@ class Snapshots:
             hint, is_right = run_both(self._storage, self.earliest_hint, partial(self._is_earliest, seen))
             if hint != seen:
                 is_right = hint is not None and self._is_earliest(hint)
-        if is_right:
-            self._seen_earliest = hint
-            return hint
-        ids = self.ids()
-        return ids[0] if ids else None
+        if not is_right:
+            return None
+        self._seen_earliest = hint
+        return hint
 
     def _is_earliest(self, snapshot_id: int) -> bool:
         """Returns whether a snapshot exists and the one before it does not."""

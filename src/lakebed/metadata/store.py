@@ -23,7 +23,7 @@ from lakebed.metadata.one_look import is_recent, looked_up, note_answer
 from lakebed.metadata.schemas import Schemas
 from lakebed.metadata.snapshots import Snapshots
 from lakebed.options import TableOptions
-from lakebed.storage import Storage, Sync, run_all, run_both
+from lakebed.storage import Storage, Sync, run_all, run_together
 
 _MOMENT: Final = 1.0
 """So many seconds old are answers at most that a write builds on without asking again."""
@@ -89,10 +89,14 @@ class TableStore:
         """Returns the latest snapshot for a read; looked up once in an operation."""
         return looked_up(self.snapshots.question, self.snapshots.latest)
 
-    def look(self) -> None:
-        """Looks up the schema and the latest snapshot at the same time, for the operation that begins."""
+    def look(self, *, writing: bool = False) -> None:
+        """Looks up the schema and the latest snapshot at the same time, for the operation that begins.
+
+        A write also reads the hint of the earliest snapshot, because expiry follows it.
+        """
         if self.storage.is_remote:
-            run_both(self.storage, self.schema, self.latest_snapshot)
+            more = [self.snapshots.expect_earliest_hint] if writing else []
+            run_together([self.schema, self.latest_snapshot, *more])
 
     def has_just_looked(self) -> bool:
         """Returns whether this operation got the schema and the latest snapshot a moment ago, on a remote storage."""

@@ -20,11 +20,17 @@ from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import expire_tags
 from lakebed.operations.compact.compact_manifests import compact_manifests
 from lakebed.operations.expire.expire_partitions import expire_partitions
-from lakebed.operations.expire.expire_snapshots import expire_snapshots, is_nothing_due
+from lakebed.operations.expire.expire_snapshots import expire_snapshots
+from lakebed.operations.expire.nothing_due import ask_early, is_nothing_due
 from lakebed.options import TableOptions
-from lakebed.storage import run_both
 
 _LOG: Final = logging.getLogger("lakebed")
+
+
+def before_commit(store: TableStore) -> None:
+    """Let the coming commit ask what the maintenance after it needs to know, which saves a round trip."""
+    if store.storage.is_remote and not TableOptions(store.schema().options).write_only:
+        ask_early(store)
 
 
 def after_commit(store: TableStore, expire_old_partitions: Callable[[TableStore], object] = expire_partitions) -> None:
@@ -47,7 +53,7 @@ def after_commit(store: TableStore, expire_old_partitions: Callable[[TableStore]
 
 def _expire_history(store: TableStore) -> None:
     """Expire consumers and tags first: snapshots that only they protected can expire then."""
-    if store.storage.is_remote and _is_nothing_due(store):
+    if store.storage.is_remote and is_nothing_due(store):
         return
     _try("consumers", store, lambda: expire_consumers(store))
     _try("tags", store, lambda: _expire_due_tags(store))
@@ -57,16 +63,6 @@ def _expire_history(store: TableStore) -> None:
 def _expire_due_tags(store: TableStore) -> None:
     if TableOptions(store.schema().options).tag_time_expire_enabled:
         expire_tags(store)
-
-
-def _is_nothing_due(store: TableStore) -> bool:
-    """Whether there is nothing to expire: asked at the same time, because each answer is a round trip."""
-    if TableOptions(store.schema().options).consumer_expiration_time is not None:
-        return False
-    no_tags, no_snapshots = run_both(
-        store.storage, lambda: not store.snapshots.tag_names(), lambda: is_nothing_due(store)
-    )
-    return no_tags and no_snapshots
 
 
 def _merge_manifests(store: TableStore) -> None:

@@ -13,8 +13,10 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
+
+from lakebed.storage.round_trips import run_together
 
 _THREADS: Final = 16
 _FULL_FLUSH: Final[int | None] = getattr(fcntl, "F_FULLFSYNC", None)  # macOS: fsync does not empty the disk's cache
@@ -26,14 +28,7 @@ def flush(paths: Iterable[str], below: str) -> None:
     """Flushes files and folders, and the folders above them up to and including ``below``. Raises ``OSError``."""
     given = dict.fromkeys(paths)
     targets = [*given, *dict.fromkeys(folder for path in given for folder in folders_above(path, below))]
-    targets = list(dict.fromkeys(targets))
-    if len(targets) < 2:
-        for path in targets:
-            flush_one(path)
-        return
-    with ThreadPoolExecutor(min(_THREADS, len(targets))) as pool:
-        for _ in pool.map(flush_one, targets):
-            pass
+    run_together([partial(flush_one, path) for path in dict.fromkeys(targets)], threads=_THREADS)
 
 
 def flush_one(path: str) -> None:

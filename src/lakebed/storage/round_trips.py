@@ -15,21 +15,22 @@ Example:
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from lakebed.storage.base import Storage
 
 _Result = TypeVar("_Result")
 _Other = TypeVar("_Other")
 _MOST_THREADS: Final = 32
-_WAITING: Final = 4096
-"""So many calls wait for a thread at most; a million of them would take a gigabyte."""
+_MOST_IDLE: Final = 128
+"""So many threads are kept at most. If all are busy, each caller works alone."""
 
 
 @dataclass
@@ -115,21 +116,91 @@ def run_both(storage: Storage, first: Callable[[], _Result], second: Callable[[]
 
 
 def run_together(calls: Sequence[Callable[[], _Result]], threads: int = _MOST_THREADS) -> list[_Result]:
-    """Runs calls at the same time, in any storage, as :func:`run_all` does for a remote one."""
+    """Runs calls at the same time, in any storage, as :func:`run_all` does for a remote one.
+
+    The calling thread takes part, and the other threads are those of earlier calls: starting a thread takes longer than
+    many a request. It never waits for a thread that has not begun, so calls may call this function, too.
+    """
     if len(calls) < 2:
         return [call() for call in calls]
+    work = _Work(calls)
+    helpers = _THREADS.start(work.run, min(threads, len(calls)) - 1)
+    try:
+        work.run()
+    finally:
+        work.stop()
+        for helper in helpers:
+            helper.cancel()
+        wait([helper for helper in helpers if not helper.cancelled()])
+    return work.results()
 
-    def run(call: Callable[[], _Result]) -> tuple[_Result, int]:
+
+class _Work(Generic[_Result]):
+    """Calls that several threads take one after the other, and their results."""
+
+    def __init__(self, calls: Sequence[Callable[[], _Result]]) -> None:
+        self._left: deque[tuple[int, Callable[[], _Result]]] = deque(enumerate(calls))
+        self._context = copy_context()
+        self._results: dict[int, _Result] = {}
+        self._errors: dict[int, BaseException] = {}
+        self._position = 0
+        self._lock = threading.Lock()
+
+    def run(self) -> None:
+        """Runs calls until none is left."""
+        while True:
+            try:
+                index, call = self._left.popleft()
+            except IndexError:
+                return
+            try:
+                result, position = self._context.copy().run(self._counted, call)
+            except BaseException as error:  # noqa: BLE001 - raised by results()
+                self._errors[index] = error
+                if not isinstance(error, Exception):  # an interrupt
+                    self.stop()
+                continue
+            self._results[index] = result
+            with self._lock:
+                self._position = max(self._position, position)
+
+    @staticmethod
+    def _counted(call: Callable[[], _Result]) -> tuple[_Result, int]:
         return call(), _position.get()
 
-    results: list[tuple[_Result, int]] = []
-    failed: list[BaseException] = []
-    with ThreadPoolExecutor(min(threads, len(calls))) as pool:
-        for start in range(0, len(calls), _WAITING):
-            futures = [pool.submit(copy_context().run, run, call) for call in calls[start : start + _WAITING]]
-            failed += [error for future in futures if (error := future.exception()) is not None]
-            results += [future.result() for future in futures if future.exception() is None]
-    if failed:
-        raise failed[0]
-    _position.set(max(position for _, position in results))
-    return [result for result, _ in results]
+    def stop(self) -> None:
+        """Lets no other call begin."""
+        self._left.clear()
+
+    def results(self) -> list[_Result]:
+        """Returns the results in the order of the calls. Raises an interrupt, or the error of the first failed call."""
+        if self._errors:
+            first = min(self._errors, key=lambda index: (isinstance(self._errors[index], Exception), index))
+            raise self._errors[first]
+        _position.set(self._position)
+        return [self._results[index] for index in range(len(self._results))]
+
+
+class _Threads:
+    """Threads that wait for work; new ones are started as long as none is idle."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def start(self, run: Callable[[], None], count: int) -> list[Future[None]]:
+        """Runs a function in several threads; in none when Python is shutting down."""
+        with self._lock, contextlib.suppress(RuntimeError):
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(_MOST_IDLE, thread_name_prefix="lakebed-requests")
+            return [self._pool.submit(run) for _ in range(count)]
+        return []
+
+    def forget(self) -> None:
+        """Begins anew in a process that was forked, because threads do not come along."""
+        self._lock = threading.Lock()
+        self._pool = None
+
+
+_THREADS: Final = _Threads()
+os.register_at_fork(after_in_child=_THREADS.forget)

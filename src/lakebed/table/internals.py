@@ -114,6 +114,7 @@ def replace_rows(table: Table, scan: Scan, data: Any, *, operation: str) -> Snap
         raise UnsupportedError(f"table {table.name} is read together with another branch; change each by its own name")
     entries, who, engine = parts[0].result.entries, Identity.of(schema), engine_for(data)
     rules = rules_of(store)  # before the commit: a failure afterwards would hide that it was made
+    rules.before_commit()
     made = replace_files(store, scan.snapshot, entries, data, who, operation=operation, engine=engine)
     if made is not None:
         rules.after_commit()

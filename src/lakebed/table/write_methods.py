@@ -62,7 +62,7 @@ class WriteMethods:
             >>> orders.write([{"id": 4, "customer": "eve", "amount": 5.0, "day": "2025-01-31"}]).id
             2
         """
-        self._store.look()
+        self._store.look(writing=True)
         schema = checked_schema(self._store, writing=True)
         who = Identity.of(schema, commit_user, commit_identifier)
         run = partial(write_rows, self._store, data, row_kind=row_kind, who=who, engine=engine_for(data))
@@ -106,7 +106,7 @@ class WriteMethods:
             >>> orders.count()
             3
         """
-        self._store.look()
+        self._store.look(writing=True)
         schema = checked_schema(self._store, writing=True)
         who, engine = Identity.of(schema, commit_user, commit_identifier), engine_for(data)
         run = partial(overwrite_rows, self._store, data, partition, who, dynamic=dynamic, engine=engine)
@@ -224,6 +224,7 @@ class WriteMethods:
         The rules are looked up before the commit, because a failure afterwards would hide that the commit was made.
         """
         rules = rules_of(self._store)
+        rules.before_commit()
         made = run()
         if made is not None:
             rules.after_commit()

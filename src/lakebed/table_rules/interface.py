@@ -16,7 +16,7 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.branch_roles import ChainBranches
 from lakebed.metadata.store import TableStore
-from lakebed.operations.after_commit import after_commit
+from lakebed.operations.after_commit import after_commit, before_commit
 from lakebed.operations.read import BranchRead
 from lakebed.operations.verify.report import Problem
 from lakebed.operations.write import Guard
@@ -93,6 +93,10 @@ class TableRules(ABC):
         """Raise if statistics of this branch would not describe what a read shows."""
 
     # --------------------------------------------------------------------------------------------- maintenance
+
+    def before_commit(self) -> None:
+        """Prepare what follows the coming commit to this branch."""
+        before_commit(self.store)
 
     def after_commit(self) -> None:
         """Do what follows a commit to this branch, as the options say. Never raises."""

@@ -63,7 +63,7 @@ from lakebed.metadata.commit.own_files import added_files, check_own_files
 from lakebed.metadata.history import compactions, history_index
 from lakebed.metadata.manifests import ManifestWriter
 from lakebed.metadata.move_folder import is_leaving
-from lakebed.metadata.one_look import one_look
+from lakebed.metadata.one_look import one_look, questions_beside_commit
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.step_timings import timed
 from lakebed.metadata.store import TableStore
@@ -495,7 +495,8 @@ class _Attempts:
             history_index.note(self._store, snapshot, latest, self._history)
 
         self._in_same_table = None
-        return self._store.snapshots.create(snapshot, still, sync, [note, self._look_at_table])
+        then = [note, self._look_at_table, *(questions_beside_commit() if self._store.storage.is_remote else ())]
+        return self._store.snapshots.create(snapshot, still, sync, then)
 
     def _look_at_table(self) -> None:
         """Looks whether the commit is in the table that it was meant for. Never raises: else the commit stands.

@@ -33,7 +33,7 @@ from lakebed.format.human_text import ids_text
 from lakebed.format.paths import SNAPSHOT_PREFIX, id_of
 from lakebed.format.printed import Printed
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.metadata.changelogs import changelog_ids, keep_changelogs, remove_changelogs
+from lakebed.metadata.changelogs import keep_changelogs, remove_changelogs
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.references.candidates import Candidates
 from lakebed.metadata.references.continuity import Link, links
@@ -47,7 +47,6 @@ from lakebed.operations.expire.expire_changelogs import GoingChangelogs, changel
 from lakebed.operations.expire.retention import Retention, range_to_expire, retention
 from lakebed.operations.expire.sync_kept import sync_kept
 from lakebed.options import TableOptions
-from lakebed.storage import run_both
 
 _REMEMBERED: Final = 20_000
 
@@ -127,21 +126,6 @@ def _expire_range(store: TableStore, options: TableOptions, wanted: Retention, *
     if dry_run:
         return Expiry(going.ids, replace(_doomed(store, going), dry_run=True), dry_run=True)
     return _expire(store, options, going)
-
-
-def is_nothing_due(store: TableStore) -> bool:
-    """Returns whether an expiry with the options of the table has nothing to do, after few lookups at the same time.
-
-    The answer ``False`` is only a guess; :func:`expire_snapshots` finds out.
-    """
-    options = TableOptions(store.schema().options)
-    wanted = retention(options, now_millis=time.time_ns() // 1_000_000)
-    (begin, end), (hint, ids) = run_both(
-        store.storage,
-        lambda: range_to_expire(store, options, wanted),
-        lambda: run_both(store.storage, store.snapshots.earliest_hint, lambda: changelog_ids(store)),
-    )
-    return begin == end == hint and not ids
 
 
 def _with_changelogs(store: TableStore, options: TableOptions, done: Expiry, now_millis: int) -> Expiry:

@@ -85,7 +85,7 @@ def range_to_expire(store: TableStore, options: TableOptions, wanted: Retention)
     (latest, earliest), ahead = run_both(
         store.storage,
         lambda: run_both(store.storage, store.snapshots.latest_id, store.snapshots.earliest_id),
-        lambda: _read_ahead(store, wanted),
+        lambda: read_ahead(store, wanted),
     )
     if latest is None or earliest is None:
         return 0, 0
@@ -101,7 +101,7 @@ def range_to_expire(store: TableStore, options: TableOptions, wanted: Retention)
     return earliest, end
 
 
-def _read_ahead(store: TableStore, wanted: Retention) -> dict[int, Snapshot | None]:
+def read_ahead(store: TableStore, wanted: Retention) -> dict[int, Snapshot | None]:
     """Returns the snapshot whose time decides whether one expires, by what this process saw last; often that is it."""
     seen = store.snapshots.seen_range
     if seen is None or not store.storage.is_remote:
