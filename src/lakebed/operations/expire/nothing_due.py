@@ -67,11 +67,12 @@ def _question(store: TableStore) -> tuple[str, int, TablePaths]:
 
 def _old_end(store: TableStore) -> _OldEnd:
     wanted = _retention(TableOptions(store.schema().options))
+    seen = store.snapshots.seen_range  # before the lookups, which change it
     lookups: list[Any] = [
         store.snapshots.hinted_earliest_id,
         store.snapshots.tag_names,
         lambda: changelog_ids(store),
-        lambda: read_ahead(store, wanted),
+        lambda: read_ahead(store, wanted, seen),
     ]
     earliest, tags, changelogs, ahead = run_together(lookups)
     return _OldEnd(earliest, bool(tags or changelogs), ahead)

@@ -82,10 +82,11 @@ def first_kept(
 
 def range_to_expire(store: TableStore, options: TableOptions, wanted: Retention) -> tuple[int, int]:
     """Returns the earliest snapshot and the first that stays; equal if none expires, which is cheap to find out."""
+    seen = store.snapshots.seen_range  # before the lookups, which change it
     (latest, earliest), ahead = run_both(
         store.storage,
         lambda: run_both(store.storage, store.snapshots.latest_id, store.snapshots.earliest_id),
-        lambda: read_ahead(store, wanted),
+        lambda: read_ahead(store, wanted, seen),
     )
     if latest is None or earliest is None:
         return 0, 0
@@ -101,9 +102,8 @@ def range_to_expire(store: TableStore, options: TableOptions, wanted: Retention)
     return earliest, end
 
 
-def read_ahead(store: TableStore, wanted: Retention) -> dict[int, Snapshot | None]:
-    """Returns the snapshot whose time decides whether one expires, by what this process saw last; often that is it."""
-    seen = store.snapshots.seen_range
+def read_ahead(store: TableStore, wanted: Retention, seen: tuple[int, int] | None) -> dict[int, Snapshot | None]:
+    """Returns the snapshot whose time decides whether one expires, if the history is still from ``seen``."""
     if seen is None or not store.storage.is_remote:
         return {}
     earliest, latest = seen
