@@ -52,7 +52,7 @@ def lake(tmp_path: Path) -> Lake:
 @pytest.fixture(scope="module")
 def module_lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """The same for all tests of a module: for properties, whose examples share it, and for fixtures of a module."""
-    return open_lake((tmp_path_factory.mktemp("module") if IS_LOCAL else new_folder(tmp_path_factory)) / "warehouse")
+    return open_lake(new_folder(tmp_path_factory) / "warehouse")
 
 
 @pytest.fixture

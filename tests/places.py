@@ -184,7 +184,9 @@ class RemotePath:
 
 
 def new_folder(factory: pytest.TempPathFactory) -> Path:
-    """A folder of its own on the storage server, which starts with the first one."""
+    """A folder of its own: on the local disk, or on the storage server, which starts with the first one."""
+    if IS_LOCAL:
+        return factory.mktemp("folder")
     return stored_path(_bucket(factory.getbasetemp()), str(uuid.uuid4()))
 
 

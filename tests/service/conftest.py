@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.places import IS_LOCAL, new_folder
+from tests.places import new_folder
 from tests.service.running import running
 from tests.service.samples import make_warehouse
 
@@ -21,7 +21,7 @@ Serve = Callable[..., httpx.Client]
 @pytest.fixture(scope="module")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample warehouse; tests that share it change nothing in it."""
-    folder = tmp_path_factory.mktemp("service") if IS_LOCAL else new_folder(tmp_path_factory)
+    folder = new_folder(tmp_path_factory)
     return make_warehouse(folder / "warehouse")
 
 

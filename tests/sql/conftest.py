@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.places import IS_LOCAL, new_folder
+from tests.places import new_folder
 from tests.spark.conftest import ignore_warnings_of_spark, spark
 
 from lakebed import Lake, connect
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    folder = tmp_path_factory.mktemp("warehouse") if IS_LOCAL else new_folder(tmp_path_factory)
+    folder = new_folder(tmp_path_factory)
     lake = connect(folder, spark=spark)
     lake.attach(spark)
     return lake

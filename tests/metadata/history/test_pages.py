@@ -26,14 +26,14 @@ from tests.metadata.long_histories import (
     write_history,
 )
 from tests.metadata.stores import Logged, commit_files, new_store, open_store
-from tests.places import copy_tree, delete_tree, stored_path
+from tests.places import IS_LOCAL, copy_tree, delete_tree, stored_path
 
 from lakebed.errors import CommitOutcomeUnknownError, OptionError
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
 from lakebed.metadata.commit.commit import Change, append, commit
 from lakebed.metadata.history import history_index
 from lakebed.metadata.history import pages as history
-from lakebed.metadata.history.history_index import forget_indexes
+from lakebed.metadata.history.history_index import BLOCK, forget_indexes
 from lakebed.metadata.history.pages import HistoryPage, Source
 from lakebed.metadata.store import TableStore
 from lakebed.operations.expire.expire_snapshots import expire_snapshots
@@ -295,7 +295,8 @@ def test_ranges_of_ids(tmp_path: Path) -> None:
     page = find_page(store, from_snapshot=500, to_snapshot=503)
     assert (ids(page), page.total, page.scanned, page.next_cursor) == ([503, 502, 501, 500], 4, 4, None)
     page = compactions(store, from_snapshot=480, to_snapshot=500, limit=3)
-    assert (ids(page), page.total, page.scanned) == ([500, 495, 490], 5, 21), "nothing else is read"
+    assert (ids(page), page.total) == ([500, 495, 490], 5)
+    assert page.scanned == (21 if IS_LOCAL else 22), "nothing else is read, but for one that proves the index"
     assert ids(compactions(store, from_snapshot=480, to_snapshot=500, cursor=page.next_cursor)) == [485, 480]
     with pytest.raises(OptionError, match="other filters"):
         compactions(store, from_snapshot=481, to_snapshot=500, cursor=page.next_cursor)
@@ -307,17 +308,22 @@ def test_ranges_of_ids(tmp_path: Path) -> None:
 
 
 def test_what_others_wrote_is_added_page_by_page(tmp_path: Path) -> None:
-    """A first page is bounded, however long the history of another engine is; a few pages complete the index."""
+    """A first page is bounded, however long the history of another engine is; a few pages complete the index.
+
+    Where files cannot grow, each page opens the snapshots after the last complete block again.
+    """
+    again, needed = (0, 4) if IS_LOCAL else (BLOCK, 5)
     store, made = write_history(tmp_path / "t", spread(1000, 200))
     model = [one.id for one in made[::-1] if one.commit_kind is C]
     seen = []
-    for _ in range(5):
+    for _ in range(needed + 1):
         forget_indexes()
         page = compactions(store, limit=3, offset=2)
         assert ids(page) == model[2:5]
         seen.append((page.scanned <= history.ADDED_BY_A_PAGE + 4, page.total, page.source))
-    assert seen == [(True, None, Source.SCAN)] * 3 + [(True, 200, Source.SCAN), (True, 200, Source.INDEX)]
-    assert page.scanned <= 4
+    complete = [(True, 200, Source.SCAN), (True, 200, Source.INDEX)]
+    assert seen == [(True, None, Source.SCAN)] * (needed - 1) + complete
+    assert page.scanned <= 4 + again
 
 
 def test_pages_behind_a_cursor_add_what_is_before_it_too(tmp_path: Path) -> None:

@@ -383,10 +383,14 @@ class _Search:
         found = self._files(ids)
         self._ahead |= {number: found.get(number) for number in ids}
 
+    def _read_newest(self, ids: list[int]) -> None:
+        """Opens those of the newest snapshots that can match, and the first, which proves the index."""
+        self._read_ahead([*ids[:1], *self.wanted.among(np.array(ids[1:], np.int64)).tolist()])
+
     def _existing(self) -> I64:
         if not self.store.storage.is_remote:
             return self.index.existing(self.store)
-        return self.index.look(self.store, None if self.wanted.is_all else self._read_ahead)
+        return self.index.look(self.store, None if self.wanted.is_all else self._read_newest)
 
     def _choose(self) -> _Chosen:
         ids = self._existing()
@@ -460,9 +464,7 @@ class _Search:
                 tables.append(descending.rows_of(found, is_last=place >= len(order)))
                 self.index.add(self.store, tables[-1].filter(pa.array(np.isin(tables[-1]["id"].to_numpy(), lacking))))
             left.append(order[place:])
-        tables.append(
-            descending.rows_of([], is_last=True)
-        )  # the waiting row is not kept, because it is in no chain yet
+        tables.append(descending.rows_of([], is_last=True))  # not kept, because it is in no chain yet
         return last_by_id(pa.concat_tables(tables)), np.concatenate(left)
 
     def _consistent(self, ids: Sequence[int]) -> list[Snapshot]:
