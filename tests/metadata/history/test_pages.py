@@ -291,18 +291,19 @@ def test_the_id_of_a_snapshot_is_a_cursor(tmp_path: Path) -> None:
 
 
 def test_ranges_of_ids(tmp_path: Path) -> None:
+    proof = 0 if IS_LOCAL else 1  # the first of the newest snapshots, which have no lines
     store, _ = write_history(tmp_path / "t", spread(1000, 200))
     page = find_page(store, from_snapshot=500, to_snapshot=503)
     assert (ids(page), page.total, page.scanned, page.next_cursor) == ([503, 502, 501, 500], 4, 4, None)
     page = compactions(store, from_snapshot=480, to_snapshot=500, limit=3)
     assert (ids(page), page.total) == ([500, 495, 490], 5)
-    assert page.scanned == (21 if IS_LOCAL else 22), "nothing else is read, but for one that proves the index"
+    assert page.scanned == 21 + proof, "nothing else is read"
     assert ids(compactions(store, from_snapshot=480, to_snapshot=500, cursor=page.next_cursor)) == [485, 480]
     with pytest.raises(OptionError, match="other filters"):
         compactions(store, from_snapshot=481, to_snapshot=500, cursor=page.next_cursor)
     page = compactions(store, from_snapshot=480, to_snapshot=500, limit=3, user="user 1")
     assert ids(page) == [one for one in (500, 495, 490, 485, 480) if one % 3 == 1]
-    assert page.scanned <= len(page) + 1, "the lines are there now"
+    assert page.scanned <= len(page) + 1 + proof, "the lines are there now"
     assert find_page(store, from_snapshot=1001).total == 0
     assert find_page(store, from_snapshot=7, to_snapshot=3).total == 0
 

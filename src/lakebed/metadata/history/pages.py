@@ -400,8 +400,9 @@ class _Search:
         rows = self._verified(self.index.rows(self.store, ids))
         known = rows["id"].to_numpy()
         missing = ids[:0] if len(known) == len(ids) else np.setdiff1d(asked, known, assume_unique=True)
-        source = Source.SCAN if len(self._lacking(missing)) else Source.INDEX
-        rows, left = self._filled(rows, missing)
+        lacking = self._lacking(missing, ids)
+        source = Source.SCAN if len(lacking) else Source.INDEX
+        rows, left = self._filled(rows, missing, lacking)
         mask = self.wanted.mask(rows)
         matching, checks = rows["id"].to_numpy()[mask], rows["check"].to_numpy()[mask]
         total = None if len(left) else len(matching)
@@ -420,11 +421,11 @@ class _Search:
 
     # --------------------------------------------------------------------------------------------------- the index
 
-    def _lacking(self, missing: I64) -> I64:
+    def _lacking(self, missing: I64, ids: I64) -> I64:
         """Returns the missing ids of which the index should have lines: all, if lines can be appended."""
         if self.store.storage.can_append or not len(missing):
             return missing
-        return missing[~in_last_block(missing, int(missing[-1]))]
+        return missing[~in_last_block(missing, int(ids[-1]))]
 
     def _verified(self, rows: pa.Table) -> pa.Table:
         """Returns the rows whose snapshots exist unchanged; others were rolled back."""
@@ -445,11 +446,13 @@ class _Search:
                 right[_first_wrong(start, end, holds) : end + 1] = False
         return rows if right.all() else rows.filter(pa.array(right))
 
-    def _filled(self, rows: pa.Table, missing: I64) -> tuple[pa.Table, I64]:
-        """Returns the rows with those that the index lacked, and the ids that a full page did not need to read."""
+    def _filled(self, rows: pa.Table, missing: I64, lacking: I64) -> tuple[pa.Table, I64]:
+        """Returns the rows with those that the index lacked, and the ids that a full page did not need to read.
+
+        Lines of the snapshots in ``lacking`` are added to the index.
+        """
         if not len(missing):
             return rows, missing
-        lacking = self._lacking(missing)
         can_write = not len(lacking) or self.index.can_write(self.store, int(lacking[-1]))
         needed = len(missing) if self.wanted.before is None else int(np.searchsorted(missing, self.wanted.before))
         tables, left, descending, budget = [rows], [], _Descending(rows), ADDED_BY_A_PAGE if can_write else 0
