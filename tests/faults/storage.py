@@ -29,6 +29,7 @@ from tests.metadata.stores import Wrapped
 
 from lakebed.errors import StorageError
 from lakebed.storage import Sync
+from lakebed.storage.arrow_files import DataFileHandler
 from lakebed.storage.local import _temporary_of
 
 
@@ -164,7 +165,7 @@ class Delayed(Wrapped):
 # ------------------------------------------------------------------------------------------------------ Arrow's files
 
 
-class _Files(pafs.FileSystemHandler):  # type: ignore[misc]
+class _Files(DataFileHandler):
     """The local disk for Arrow, through the steps of a faulty storage."""
 
     def __init__(self, storage: Faulty) -> None:
@@ -190,20 +191,17 @@ class _Files(pafs.FileSystemHandler):  # type: ignore[misc]
     def get_type_name(self) -> str:
         return "faulty"
 
-    def normalize_path(self, path: str) -> str:
-        return path
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Files) and other._storage is self._storage
 
     def __hash__(self) -> int:
         return id(self._storage)
 
-    def _unused(self, *arguments: Any) -> NoReturn:
-        raise NotImplementedError("tables do not need it")
+    def create_dir(self, path: str, recursive: bool) -> None:
+        raise NotImplementedError(path)
 
-    get_file_info_selector = create_dir = delete_dir = delete_dir_contents = _unused
-    delete_root_dir_contents = delete_file = move = copy_file = open_append_stream = _unused
+    def delete_file(self, path: str) -> None:
+        raise NotImplementedError(path)
 
 
 class _Sink:

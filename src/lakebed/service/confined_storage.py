@@ -14,13 +14,14 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import pyarrow.fs as pafs
 
 from lakebed.errors import LakebedError, NotFoundError, StorageError
 from lakebed.format.paths import HISTORY_PREFIX, SIDECAR_FOLDER
 from lakebed.storage import FileInfo, LocalStorage, Storage, Sync, UnfinishedUpload, is_remote_path
+from lakebed.storage.arrow_files import DataFileHandler
 from lakebed.storage.base import RangedFile
 from lakebed.storage.location import parse_location
 
@@ -215,7 +216,7 @@ def _is_below(path: str, root: str) -> bool:
     return False
 
 
-class _ConfinedFiles(pafs.FileSystemHandler):  # type: ignore[misc]
+class _ConfinedFiles(DataFileHandler):
     """The same for Arrow, which opens data files itself: paths are checked here, then Arrow reads them."""
 
     def __init__(self, storage: ConfinedStorage, files: pafs.FileSystem) -> None:
@@ -224,9 +225,6 @@ class _ConfinedFiles(pafs.FileSystemHandler):  # type: ignore[misc]
 
     def get_type_name(self) -> str:
         return "lakebed-confined"
-
-    def normalize_path(self, path: str) -> str:
-        return path
 
     def get_file_info(self, paths: list[str]) -> Any:
         for path in paths:
@@ -252,28 +250,3 @@ class _ConfinedFiles(pafs.FileSystemHandler):  # type: ignore[misc]
     def delete_file(self, path: str) -> None:
         self._storage.check_writable(path)
         self._files.delete_file(path)
-
-    def get_file_info_selector(self, selector: Any) -> NoReturn:
-        _not_needed("list", selector.base_dir)
-
-    def delete_dir(self, path: str) -> NoReturn:
-        _not_needed("delete", path)
-
-    def delete_dir_contents(self, path: str, missing_dir_ok: bool) -> NoReturn:  # noqa: ARG002 - Arrow's signature
-        _not_needed("empty", path)
-
-    def delete_root_dir_contents(self) -> NoReturn:
-        _not_needed("empty", "/")
-
-    def move(self, src: str, dest: str) -> NoReturn:  # noqa: ARG002 - Arrow's signature
-        _not_needed("move", src)
-
-    def copy_file(self, src: str, dest: str) -> NoReturn:  # noqa: ARG002 - Arrow's signature
-        _not_needed("copy", src)
-
-    def open_append_stream(self, path: str, metadata: Any) -> NoReturn:  # noqa: ARG002 - Arrow's signature
-        _not_needed("append to", path)
-
-
-def _not_needed(action: str, path: str) -> NoReturn:
-    raise StorageError(f"cannot {action} {path}: tables are never changed this way")

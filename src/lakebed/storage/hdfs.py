@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING, Final
 import pyarrow.fs as pafs
 
 from lakebed.errors import AlreadyExistsError, NotFoundError, OutcomeUnknownError, StorageError, UnsupportedError
+from lakebed.storage.arrow_files import RemoteFiles
 from lakebed.storage.base import FileInfo, Sync, UnfinishedUpload
 from lakebed.storage.hdfs_errors import answer_name, explained_hdfs
 from lakebed.storage.hdfs_files import HdfsFile, HdfsWriter
 from lakebed.storage.location import parse_location
-from lakebed.storage.object_files import ObjectFiles
 from lakebed.storage.round_trips import note_request, run_together
 
 if TYPE_CHECKING:
@@ -344,7 +344,7 @@ class HdfsStorage:
             return HdfsWriter(client.create(name), path)
 
     def arrow_filesystem(self) -> pafs.FileSystem:
-        return pafs.PyFileSystem(ObjectFiles(self, self._open_writer))
+        return pafs.PyFileSystem(RemoteFiles(self, self._open_writer))
 
 
 def open_client(url: str, settings: Mapping[str, str]) -> Client:

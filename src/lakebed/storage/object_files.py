@@ -5,30 +5,27 @@ lock. Measured on a local server, both directions take the time of Arrow's own S
 set of credentials, retries and errors serves everything.
 
 * A file that is read is opened with one request for its end, which holds the footer of a Parquet file; a small file is
-  read whole by it. :meth:`ObjectFile.prefetch` requests many ranges at the same time.
+  read whole by it. :meth:`~lakebed.storage.held_ranges.HeldRanges.prefetch` requests many ranges at the same time.
 * A file that is written is uploaded in parts while it is written. A file that fits into one part is one put. If writing
   fails, the upload is aborted and no file appears.
 """
 
 from __future__ import annotations
 
-import bisect
 import io
 import queue
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 import obstore
-import pyarrow as pa
-import pyarrow.fs as pafs
 
-from lakebed.errors import NotFoundError, StorageError
-from lakebed.storage.base import Storage
+from lakebed.errors import StorageError
 from lakebed.storage.file_cache import FileCache
+from lakebed.storage.held_ranges import HeldRanges
 from lakebed.storage.location import parse_location
 from lakebed.storage.object_errors import explained_remote
 from lakebed.storage.round_trips import note_request
@@ -109,85 +106,30 @@ def open_object(bucket: Any, path: str, tails: TailCache, cache: FileCache | Non
     return ObjectFile(bucket, path, tail)
 
 
-class ObjectFile(io.RawIOBase):
-    """A file that is read. It holds what was requested, and requests what is missing."""
+class ObjectFile(HeldRanges):
+    """A file of an object store that is read."""
 
     def __init__(self, bucket: Any, path: str, tail: Tail) -> None:
-        super().__init__()
+        super().__init__(path, tail.size, tail.start, tail.data)
         self._bucket = bucket
-        self._path = path
         self._key = parse_location(path).key
         self._tail = tail
-        self._size = tail.size
-        self._position = 0
-        self._starts = [tail.start]
-        self._parts = [tail.data]
 
     def fork(self) -> ObjectFile:
         """Returns the same file with a position of its own, which holds only the end of the file."""
-        return ObjectFile(self._bucket, self._path, self._tail)
+        return ObjectFile(self._bucket, self.path, self._tail)
 
-    def _hold(self, start: int, data: Any) -> None:
-        at = bisect.bisect_left(self._starts, start)
-        self._starts.insert(at, start)
-        self._parts.insert(at, memoryview(data).cast("B"))
+    def request(self, start: int, end: int) -> memoryview:
+        note_request("get", self.path)
+        with explained_remote("read", self.path):
+            return memoryview(obstore.get_range(self._bucket, self._key, start=start, end=end)).cast("B")
 
-    def prefetch(self, ranges: Sequence[tuple[int, int]]) -> None:
-        """Requests ranges of the file, each a start and an end, at the same time; those that are held are skipped."""
-        missing = [(start, end) for start, end in ranges if end > start and self._held(start, end - start) is None]
-        if not missing:
-            return
-        note_request("get", self._path)
-        with explained_remote("read", self._path):
-            starts, ends = zip(*missing, strict=True)
+    def request_all(self, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, memoryview]]:
+        note_request("get", self.path)
+        starts, ends = zip(*ranges, strict=True)
+        with explained_remote("read", self.path):
             found = obstore.get_ranges(self._bucket, self._key, starts=starts, ends=ends)
-            for start, data in zip(starts, found, strict=True):
-                self._hold(start, data)
-
-    def _held(self, start: int, length: int) -> memoryview | None:
-        at = bisect.bisect_right(self._starts, start) - 1
-        while at >= 0:  # ranges may overlap, but a few at most begin before a position
-            offset = start - self._starts[at]
-            if offset + length <= len(self._parts[at]):
-                return self._parts[at][offset : offset + length]
-            at -= 1
-        return None
-
-    def read(self, size: int | None = -1) -> Any:
-        left = self._size - self._position
-        length = left if size is None or size < 0 else min(size, left)
-        if length <= 0:
-            return b""
-        data = self._held(self._position, length)
-        if data is None:
-            note_request("get", self._path)
-            with explained_remote("read", self._path):
-                data = memoryview(obstore.get_range(self._bucket, self._key, start=self._position, length=length))
-        self._position += length
-        return data
-
-    def readinto(self, buffer: Any) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        self._position = start + offset
-        return self._position
-
-    def tell(self) -> int:
-        return self._position
-
-    def size(self) -> int:
-        """Returns the size of the file; Arrow asks for it."""
-        return self._size
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
+            return [(start, memoryview(data).cast("B")) for start, data in zip(starts, found, strict=True)]
 
 
 class Upload(io.RawIOBase):
@@ -294,75 +236,3 @@ class Upload(io.RawIOBase):
 
 class _AbortedError(Exception):
     """Ends an upload whose writer failed; the client then aborts it in the store."""
-
-
-class ObjectFiles(pafs.FileSystemHandler):  # type: ignore[misc]
-    """Opens the data files of a remote storage for Arrow. ``upload`` opens a file to write."""
-
-    def __init__(self, storage: Storage, upload: Callable[[str], io.RawIOBase]) -> None:
-        self._storage = storage
-        self._upload = upload
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ObjectFiles) and self._storage == other._storage
-
-    def __hash__(self) -> int:
-        return hash(self._storage)
-
-    def get_type_name(self) -> str:
-        return "lakebed-objects"
-
-    def normalize_path(self, path: str) -> str:
-        return path
-
-    def get_file_info(self, paths: list[str]) -> Any:
-        found = []
-        for path in paths:
-            try:
-                found.append(pafs.FileInfo(path, pafs.FileType.File, size=self._storage.size(path)))
-            except NotFoundError:
-                found.append(pafs.FileInfo(path, pafs.FileType.NotFound))
-        return found
-
-    def open_input_file(self, path: str) -> Any:
-        try:
-            return pa.PythonFile(self._storage.open_ranges(path), mode="r")
-        except NotFoundError as error:
-            raise FileNotFoundError(str(error)) from error
-
-    def open_input_stream(self, path: str) -> Any:
-        return self.open_input_file(path)
-
-    def open_output_stream(self, path: str, metadata: Any) -> Any:  # noqa: ARG002 - Arrow's signature
-        return pa.PythonFile(self._upload(path), mode="w")
-
-    def create_dir(self, path: str, recursive: bool) -> None:
-        """Does nothing: folders are prefixes."""
-
-    def delete_file(self, path: str) -> None:
-        self._storage.delete(path)
-
-    def get_file_info_selector(self, selector: Any) -> NoReturn:
-        _not_needed("list", selector.base_dir)
-
-    def delete_dir(self, path: str) -> NoReturn:
-        _not_needed("delete", path)
-
-    def delete_dir_contents(self, path: str, missing_dir_ok: bool) -> NoReturn:  # noqa: ARG002 - Arrow's signature
-        _not_needed("empty", path)
-
-    def delete_root_dir_contents(self) -> NoReturn:
-        _not_needed("empty", "/")
-
-    def move(self, src: str, dest: str) -> NoReturn:  # noqa: ARG002 - Arrow's signature
-        _not_needed("move", src)
-
-    def copy_file(self, src: str, dest: str) -> NoReturn:  # noqa: ARG002 - Arrow's signature
-        _not_needed("copy", src)
-
-    def open_append_stream(self, path: str, metadata: Any) -> NoReturn:  # noqa: ARG002 - Arrow's signature
-        _not_needed("append to", path)
-
-
-def _not_needed(action: str, path: str) -> NoReturn:
-    raise StorageError(f"cannot {action} {path}: tables are never changed this way")

@@ -36,11 +36,12 @@ from obstore.exceptions import AlreadyExistsError as ObjectExistsError
 from obstore.exceptions import NotSupportedError, PreconditionError
 
 from lakebed.errors import NotFoundError, OutcomeUnknownError, StorageError, UnsupportedError
+from lakebed.storage.arrow_files import RemoteFiles
 from lakebed.storage.base import FileInfo, Sync, UnfinishedUpload
 from lakebed.storage.folder_markers import delete_marker, without_markers
 from lakebed.storage.location import Location, Service, parse_location
 from lakebed.storage.object_errors import CutOffError, explained_remote, is_busy, is_conflict, is_refused_condition
-from lakebed.storage.object_files import ObjectFile, ObjectFiles, TailCache, Upload, open_object
+from lakebed.storage.object_files import ObjectFile, TailCache, Upload, open_object
 from lakebed.storage.open_bucket import is_provider_itself, open_bucket, waiting_for
 from lakebed.storage.resolved_settings import resolved
 from lakebed.storage.round_trips import note_request, run_together
@@ -473,7 +474,7 @@ class ObjectStorage:
             return open_object(bucket, path, self._tails, self._settings.file_cache, has_suffixes=has_suffixes)
 
     def arrow_filesystem(self) -> pafs.FileSystem:
-        return pafs.PyFileSystem(ObjectFiles(self, self._upload))
+        return pafs.PyFileSystem(RemoteFiles(self, self._upload))
 
     def _upload(self, path: str) -> Upload:
         return Upload(self._open(path)[0], path)
