@@ -98,7 +98,7 @@ spark: $(VENV)/.dev java
 	$(PYTEST2) tests/spark tests/datasource tests/cli/commands/test_sql_on_spark.py $(addprefix --ignore=,$(STREAMS) $(KILLS))
 
 cluster: $(VENV)/.dev java
-	$(BIN)/python -m pytest tests/spark_cluster
+	$(PYTEST2) --dist loadfile tests/spark_cluster
 
 streams: $(VENV)/.dev java
 	$(PYTEST2) $(STREAMS)
