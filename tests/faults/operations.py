@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import pyarrow as pa
+from tests.places import IS_LOCAL, stored_path
 
 from lakebed import Lake, Table
 from lakebed.buckets import index_writer as dynamic_buckets
@@ -144,7 +144,7 @@ def dated_table(lake: Lake) -> None:
 def littered_table(lake: Lake) -> None:
     """Files that nobody refers to, in every folder, and hints that are wrong."""
     history_table(lake)
-    root = Path(lake.table("db.t").path)
+    root = stored_path(lake.table("db.t").path)
     for name in (
         "manifest/manifest-x-0",
         "p=1/bucket-0/data-x-0.parquet",
@@ -153,7 +153,8 @@ def littered_table(lake: Lake) -> None:
     ):
         root.joinpath(name).parent.mkdir(exist_ok=True)
         root.joinpath(name).write_bytes(b"x")
-        os.utime(root.joinpath(name), (0, 0))
+        if IS_LOCAL:
+            os.utime(root.joinpath(name), (0, 0))
     root.joinpath("snapshot/LATEST").write_text("2")
     root.joinpath("snapshot/EARLIEST").write_text("x")
 

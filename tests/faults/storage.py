@@ -47,7 +47,7 @@ CHANGES = WRITES | {"delete", "make_folder", "rename_folder", "arrow create", "a
 
 
 class Faulty(Wrapped):
-    """A storage on the local disk with one fault. ``steps`` are the names of those taken so far."""
+    """The storage of the tests (``tests/places.py``) with one fault. ``steps`` are the names of those taken so far."""
 
     def __init__(self, at: int = 0, fault: Fault = Fault.BEFORE) -> None:
         super().__init__()
@@ -121,7 +121,8 @@ class Faulty(Wrapped):
 
     def _atomic(self, name: str, path: str, data: bytes, run: Callable[[], Any], *, gap: bool = False) -> Any:
         def half() -> None:
-            self._inner.write(_temporary_of(path), data[: len(data) // 2])
+            if not self._inner.is_remote:  # there, nothing is left of half a put
+                self._inner.write(_temporary_of(path), data[: len(data) // 2])
             if gap:
                 self._inner.delete(path)
 
@@ -129,16 +130,16 @@ class Faulty(Wrapped):
 
     def delete_tree(self, path: str) -> None:
         def half() -> None:
-            files = sorted(found for found in Path(path).rglob("*") if found.is_file())
+            files = sorted(found for found, _ in self._inner.list_tree(path))
             for file in files[: (len(files) + 1) // 2]:
-                file.unlink()
+                self._inner.delete(file)
 
         self.step(
             "delete_tree", path, lambda: self._inner.delete_tree(path), half, lambda: _refuse("delete_tree", path)
         )
 
     def arrow_filesystem(self) -> Any:
-        return pafs.PyFileSystem(_Files(self))
+        return pafs.PyFileSystem(_Files(self, self._inner.arrow_filesystem()))
 
 
 def _refuse(name: str, path: str) -> NoReturn:
@@ -166,27 +167,27 @@ class Delayed(Wrapped):
 
 
 class _Files(DataFileHandler):
-    """The local disk for Arrow, through the steps of a faulty storage."""
+    """The files of a storage for Arrow, through the steps of a faulty one."""
 
-    def __init__(self, storage: Faulty) -> None:
+    def __init__(self, storage: Faulty, files: pafs.FileSystem) -> None:
         self._storage = storage
-        self._local = pafs.LocalFileSystem()
+        self._files = files
 
     def _step(self, name: str, path: str, run: Callable[[], Any]) -> Any:
         return self._storage.step(name, path, run, lambda: None, lambda: _refuse_arrow(path))
 
     def open_output_stream(self, path: str, _metadata: Any) -> Any:
-        file = self._step("arrow create", path, lambda: self._local.open_output_stream(path))
+        file = self._step("arrow create", path, lambda: self._files.open_output_stream(path))
         return pa.PythonFile(_Sink(self._storage, path, file), mode="w")
 
     def open_input_stream(self, path: str) -> Any:
-        return self._step("arrow open", path, lambda: self._local.open_input_stream(path))
+        return self._step("arrow open", path, lambda: self._files.open_input_stream(path))
 
     def open_input_file(self, path: str) -> Any:
-        return self._step("arrow open", path, lambda: self._local.open_input_file(path))
+        return self._step("arrow open", path, lambda: self._files.open_input_file(path))
 
     def get_file_info(self, paths: list[str]) -> Any:
-        return self._step("arrow look", paths[0], lambda: self._local.get_file_info(paths))
+        return self._step("arrow look", paths[0], lambda: self._files.get_file_info(paths))
 
     def get_type_name(self) -> str:
         return "faulty"

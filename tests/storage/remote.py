@@ -8,15 +8,19 @@ and folders exist only as prefixes of files. Data files are opened by Arrow and 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from lakebed import Lake
 from lakebed.errors import StorageError, UnsupportedError
 from lakebed.lake import CATALOG_NAME
 from lakebed.metadata.manifests import SHARED_CACHE
-from lakebed.storage import FileInfo, LocalStorage, Sync
+from lakebed.storage import FileInfo, LocalStorage, Sync, UnfinishedUpload, run_all
 from lakebed.storage.round_trips import note_request
+
+AT_ONCE = 1000
+"""How many files an object store lists or deletes with one request."""
 
 
 class Remote(LocalStorage):
@@ -85,17 +89,46 @@ class Remote(LocalStorage):
         note_request("delete", path)
         super().delete(path)
 
+    def list_tree(self, path: str) -> list[tuple[str, FileInfo]]:
+        found = list(_files_below(path))
+        for _ in range(0, max(len(found), 1), AT_ONCE):
+            note_request("list", path)
+        return found
+
+    def delete_many(self, paths: Sequence[str]) -> None:
+        batches = [paths[start : start + AT_ONCE] for start in range(0, len(paths), AT_ONCE)]
+        run_all(self, [partial(self._delete_batch, batch) for batch in batches])
+
+    def _delete_batch(self, paths: Sequence[str]) -> None:
+        note_request("delete", f"{paths[0]} and {len(paths) - 1} more")
+        for path in paths:
+            super().delete(path)
+
     def delete_tree(self, path: str) -> None:
+        while found := [name for name, _ in self.list_tree(path)]:
+            self.delete_many(found)
+        self.delete_folder_markers(path)
+
+    def delete_folder_markers(self, path: str) -> None:
         note_request("list", path)
-        for found in sorted(Path(path).rglob("*")):
-            if found.is_file():
-                self.delete(str(found))
+
+    def unfinished_uploads(self, path: str) -> tuple[UnfinishedUpload, ...]:
+        note_request("list", path)
+        return ()
+
+    def copy(self, source: str, target: str) -> None:
+        note_request("copy", target)
+        super().copy(source, target)
 
     def delete_empty_folder(self, path: str) -> bool:
         return False
 
     def rename_folder(self, source: str, target: str) -> None:
         raise UnsupportedError(f"cannot rename {source}: an object store has no folders")
+
+
+def _files_below(folder: str) -> Iterable[tuple[str, FileInfo]]:
+    return sorted(LocalStorage().list_tree(folder))
 
 
 def _has_files(folder: str) -> bool:

@@ -109,6 +109,12 @@ def tagged(world: World) -> Table:
     return table
 
 
+def branched(world: World) -> Table:
+    table = world.warm()
+    table.create_branch("b", snapshot=3).write(rows())
+    return table
+
+
 def with_history(world: World, count: int) -> Table:
     table = world.lake.create_table("db.long", "id BIGINT, v STRING", options={"snapshot.num-retained.min": 1000})
     for _ in range(count):
@@ -157,22 +163,24 @@ def written(name: str) -> Callable[[World], Table]:
 
 
 COSTS = {
-    "open": Cost(as_it_is, lambda world: world.table(), 3, 1),
-    "open and plan, new process": Cost(as_it_is, opened_and_planned("plain"), 17, 4),
-    "... with deletion vectors": Cost(as_it_is, opened_and_planned("vectors"), 13, 4),
-    "... with two schemas": Cost(changed, opened_and_planned("plain", where="id = 3"), 21, 5),
-    "open and plan, cached": Cost(known, opened_and_planned("plain"), 9, 2),
+    "open a table": Cost(as_it_is, lambda world: world.table(), 3, 1),
+    "open and plan a read, new process": Cost(as_it_is, opened_and_planned("plain"), 17, 4),
+    "open and plan with deletion vectors, new process": Cost(as_it_is, opened_and_planned("vectors"), 13, 4),
+    "open and plan with two schemas, new process": Cost(changed, opened_and_planned("plain", where="id = 3"), 21, 5),
+    "open and plan a read, cached": Cost(known, opened_and_planned("plain"), 9, 2),
     "plan again": Cost(warm("plain"), lambda table: table.scan().plan(), 6, 1),
-    "... with deletion vectors again": Cost(warm("vectors"), lambda table: table.scan().plan(), 6, 1),
+    "plan again with deletion vectors": Cost(warm("vectors"), lambda table: table.scan().plan(), 6, 1),
     "plan a lookup by key": Cost(warm("keyed"), lambda table: table.scan(where="id = 3").plan(), 6, 1),
-    "... in dynamic buckets": Cost(warm("dynamic"), lambda table: table.scan(where="id = 3").plan(), 7, 2),
-    "plan a tag": Cost(tagged, lambda table: table.scan(tag="t").plan(), 3, 2),
+    "plan a lookup by key in dynamic buckets": Cost(
+        warm("dynamic"), lambda table: table.scan(where="id = 3").plan(), 7, 2
+    ),
+    "plan a read of a tag": Cost(tagged, lambda table: table.scan(tag="t").plan(), 3, 2),
     "page of history": Cost(World.table, lambda table: table.history(limit=3), 7, 3),
-    "page of history by kind": Cost(
+    "page of history by kind (70 snapshots)": Cost(
         lambda world: with_history(world, 70), lambda table: table.history(limit=3, kind="APPEND", offset=30), 17, 3
     ),
     "append": Cost(written("plain"), lambda table: table.write(rows()), 23, 5),
-    "append after many": Cost(many_written, lambda table: table.write(rows()), 24, 5),
+    "append with many snapshots": Cost(many_written, lambda table: table.write(rows()), 24, 5),
     "upsert": Cost(written("keyed"), lambda table: table.write(rows()), 34, 7),
     "upsert in dynamic buckets": Cost(written("dynamic"), lambda table: table.write(rows()), 37, 8),
     "upsert with deletion vectors": Cost(written("vectors"), lambda table: table.write(rows()), 47, 11),
@@ -184,6 +192,21 @@ COSTS = {
     "expire 4 snapshots": Cost(
         warm("plain"), lambda table: table.expire_snapshots(retain_max=2, retain_min=1, older_than="0 s"), 54, 20
     ),
+    "create a table": Cost(as_it_is, lambda world: world.lake.create_table("db.new", "id BIGINT"), 12, 12),
+    "drop a table (38 files)": Cost(as_it_is, lambda world: world.lake.drop_table("db.plain"), 20, 18),
+    "rename a table (38 files)": Cost(as_it_is, lambda world: world.lake.rename_table("db.plain", "db.new"), 86, 54),
+    "list the tables": Cost(as_it_is, lambda world: world.lake.tables("db"), 6, 3),
+    "alter a table": Cost(warm("plain"), lambda table: table.alter(changes.AddColumn("w", "STRING")), 11, 6),
+    "create a branch": Cost(warm("plain"), lambda table: table.create_branch("b"), 15, 14),
+    "create a branch of a tag": Cost(tagged, lambda table: table.create_branch("b", tag="t"), 21, 20),
+    "fast-forward": Cost(branched, lambda table: table.fast_forward("b"), 45, 35),
+    "drop a branch": Cost(branched, lambda table: table.drop_branch("b"), 19, 19),
+    "list the branches": Cost(branched, lambda table: table.branches(), 2, 2),
+    "roll back": Cost(warm("plain"), lambda table: table.rollback_to(snapshot=4), 18, 16),
+    "analyze (6 data files)": Cost(warm("plain"), lambda table: table.analyze(), 46, 19),
+    "verify (6 snapshots)": Cost(warm("plain"), lambda table: table.verify(), 85, 55),
+    "look for orphans": Cost(warm("plain"), lambda table: table.remove_orphan_files(dry_run=True), 15, 6),
+    "compact manifests": Cost(warm("plain"), lambda table: table.compact_manifests(), 23, 7),
 }
 
 
@@ -194,6 +217,12 @@ def test_an_operation_costs_what_the_table_says(name: str, world: World) -> None
     with counting() as trips:
         cost.act(prepared)
     assert (trips.total, trips.longest_chain) == (cost.requests, cost.chain), f"{name}\n{trips}"
+
+
+def test_the_table_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "storage.md").read_text()
+    table = "\n".join(f"| {name} | {cost.requests} | {cost.chain} |" for name, cost in COSTS.items())
+    assert f"| operation | requests | longest chain |\n|---|---|---|\n{table}\n\n" in page, table
 
 
 # -------------------------------------------------------------------------------------------------------- commits

@@ -13,14 +13,14 @@ from lakebed import LakebedError, connect
 TABLE, KEYED = "db.t", "db.k"
 
 
-def append(warehouse: str, options: dict[str, str], first: int, count: int) -> tuple[list[int], list[str]]:
-    """Append one row at a time; gives the rows acknowledged and what went wrong."""
+def append(warehouse: str, options: dict[str, str], first: int, count: int) -> tuple[dict[int, int], list[str]]:
+    """Append one row at a time; gives the rows acknowledged, each with its snapshot, and what went wrong."""
     table = connect(warehouse, options=options).table(TABLE)
-    acknowledged, failed = [], []
+    acknowledged, failed = {}, []
     for number in range(first, first + count):
         try:
-            table.write(pa.table({"id": pa.array([number], pa.int64())}))
-            acknowledged.append(number)
+            made = table.write(pa.table({"id": pa.array([number], pa.int64())}))
+            acknowledged[number] = 0 if made is None else made.id
         except Exception as error:
             failed.append(repr(error))
     return acknowledged, failed

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from tests.effort import FULL
@@ -14,7 +16,8 @@ from tests.storage_servers import server_workers as workers
 import lakebed
 from lakebed import Lake
 
-WRITERS, APPENDS = 8, 25 if FULL else 8
+ROUNDS = int(os.environ.get("LAKEBED_RACE_ROUNDS", "1"))
+WRITERS, APPENDS = 8, 25
 UPSERTERS, UPSERTS = 4, 12 if FULL else 4
 NAMES = 10 if FULL else 4
 
@@ -26,7 +29,8 @@ def shared(minio: MinIO) -> Lake:
     return made
 
 
-def test_every_append_lands_once(shared: Lake, minio: MinIO) -> None:
+@pytest.mark.parametrize("_", range(ROUNDS))
+def test_every_append_lands_once(shared: Lake, minio: MinIO, _: int) -> None:
     table = shared.create_table(workers.TABLE, "id BIGINT")
     tasks = [(workers.append, (shared.warehouse, minio.options, 1000 * n, APPENDS)) for n in range(WRITERS)]
     results = together(tasks, timeout=240)
@@ -35,6 +39,10 @@ def test_every_append_lands_once(shared: Lake, minio: MinIO) -> None:
     assert found == Counter(1000 * writer + i for writer in range(WRITERS) for i in range(APPENDS))
     assert len(table.snapshots()) == WRITERS * APPENDS
     assert table.verify(deep=True).problems == ()
+    writer_of = {snapshot: writer for writer, (done, _) in enumerate(results) for snapshot in done.values()}
+    assert sorted(writer_of) == list(range(1, WRITERS * APPENDS + 1)), "each was told the snapshot it made"
+    turns = sum(writer_of[first] != writer_of[second] for first, second in pairwise(sorted(writer_of)))
+    assert turns > APPENDS, "the writers did not race"
 
 
 def test_overlapping_keys_go_to_one_dynamic_bucket_each(shared: Lake, minio: MinIO) -> None:

@@ -1,7 +1,7 @@
 """Data files on object stores as Arrow opens them.
 
 Arrow reads and writes through Python file objects whose work is done by the object store's client, outside of Python's
-lock. Measured on a local server, both directions take the time of Arrow's own S3 file system (docs/storage.md), and one
+lock. Measured on a local server, both directions take the time of Arrow's own S3 file system (docs/design.md), and one
 set of credentials, retries and errors serves everything.
 
 * A file that is read is opened with one request for its end, which holds the footer of a Parquet file; a small file is
