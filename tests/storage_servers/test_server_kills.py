@@ -84,7 +84,7 @@ def test_the_server_is_killed_and_restarted_during_writes(tmp_path: Path) -> Non
         for row in rows:
             assert upserted[row["writer"]][row["k"]] == row["n"], "an older row of the writer is shown"
         for each in (table, keyed):
-            assert harmful(each) == []
+            assert set(harmful(each)) <= {"overlapping-sequences"}
             assert wrong_after_cleanup(each) <= {"overlapping-sequences"}
 
 
