@@ -112,11 +112,11 @@ class _ArrowFiles(_Files):
     """The local disk for Arrow, which notes what it writes."""
 
     def __init__(self, log: _Log) -> None:
-        super().__init__(log)  # type: ignore[arg-type]
+        super().__init__(log, pafs.LocalFileSystem())  # type: ignore[arg-type]
         self._log = log
 
     def open_output_stream(self, path: str, _metadata: Any) -> Any:
-        file = self._log.change(lambda: self._local.open_output_stream(path), "create", path, b"")
+        file = self._log.change(lambda: self._files.open_output_stream(path), "create", path, b"")
         return pa.PythonFile(_ArrowSink(self._log, path, file), mode="w")
 
 

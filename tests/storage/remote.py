@@ -8,7 +8,7 @@ and folders exist only as prefixes of files. Data files are opened by Arrow and 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -89,11 +89,11 @@ class Remote(LocalStorage):
         note_request("delete", path)
         super().delete(path)
 
-    def list_tree(self, path: str) -> list[tuple[str, FileInfo]]:
-        found = list(_files_below(path))
+    def list_tree(self, path: str) -> Iterator[tuple[str, FileInfo]]:
+        found = sorted(LocalStorage().list_tree(path))  # whose folders are not requests
         for _ in range(0, max(len(found), 1), AT_ONCE):
             note_request("list", path)
-        return found
+        yield from found
 
     def delete_many(self, paths: Sequence[str]) -> None:
         batches = [paths[start : start + AT_ONCE] for start in range(0, len(paths), AT_ONCE)]
@@ -125,10 +125,6 @@ class Remote(LocalStorage):
 
     def rename_folder(self, source: str, target: str) -> None:
         raise UnsupportedError(f"cannot rename {source}: an object store has no folders")
-
-
-def _files_below(folder: str) -> Iterable[tuple[str, FileInfo]]:
-    return sorted(LocalStorage().list_tree(folder))
 
 
 def _has_files(folder: str) -> bool:
