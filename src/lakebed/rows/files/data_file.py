@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -39,13 +38,12 @@ from lakebed.format.statistics.file_stats import (
 from lakebed.format.types.data_types import Atomic, Field, not_null
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
+from lakebed.rows.files.dictionaries import dictionary_columns
 from lakebed.storage import explained
 
 _KEY_ID: Final = (2**31 - 1) // 2
 _SEQUENCE_FIELD: Final = Field(2**31 - 2, SEQUENCE_COLUMN, Atomic("BIGINT", nullable=False))
 _KIND_FIELD: Final = Field(2**31 - 3, KIND_COLUMN, Atomic("TINYINT", nullable=False))
-_SAMPLE_ROWS: Final = 16 * 1024
-_UNIQUE_SHARE: Final = 0.95
 _MAX_GROUP_ROWS: Final = 1024 * 1024
 _ROW_GROUP_BYTES: Final = 128 * 1024 * 1024
 
@@ -326,22 +324,6 @@ def _joined(one: ColumnStats, other: ColumnStats) -> ColumnStats:
     highs = [part.max for part in (one, other) if part.max is not None]
     nulls = (one.null_count or 0) + (other.null_count or 0)
     return ColumnStats(min(lows, default=None), max(highs, default=None), nulls)
-
-
-def dictionary_columns(rows: pa.Table) -> bool | list[str]:
-    """The columns of a file to encode by dictionary: all but those whose values hardly repeat.
-
-    For these the writer would fill a dictionary, find it too large and start again, which is slower and larger. A
-    sample of the rows decides. For small tables and nested columns (which the writer names by path) the writer decides.
-    """
-    if len(rows) < 16 * _SAMPLE_ROWS or any(pa.types.is_nested(column.type) for column in rows.columns):
-        return True
-    sample = rows.take(pa.array(np.linspace(0, len(rows) - 1, _SAMPLE_ROWS, dtype=np.int64)))
-    return [
-        name
-        for name, column in zip(rows.column_names, sample.columns, strict=True)
-        if pc.count_distinct(column).as_py() < _UNIQUE_SHARE * _SAMPLE_ROWS
-    ]
 
 
 def _row_group_rows(rows: pa.Table, target_bytes: int, row_group_bytes: int | None) -> int:
