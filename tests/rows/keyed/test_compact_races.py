@@ -34,6 +34,7 @@ def test_deletes_are_not_dropped_that_hide_rows_of_a_late_write(lake: Lake, late
 
 
 def test_a_compaction_without_deletes_lands_beside_a_late_write(lake: Lake) -> None:
+    """Few rows beside the compacted ones, as in a large table."""
     table = keyed(lake)
     put(table, {1: 1, 2: 2})
     plans = []

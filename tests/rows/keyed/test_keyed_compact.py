@@ -112,7 +112,7 @@ def test_when_every_row_is_deleted_no_file_is_left(lake: lakebed.Lake) -> None:
 
 
 def test_a_small_target_makes_several_files(lake: lakebed.Lake) -> None:
-    table = keyed(lake, "k INT, v STRING", options={"target-file-size": "4 kb"})
+    table = keyed(lake, "k INT, v STRING", options={"target-file-size": "2 kb"})
     for i, keys in enumerate((range(0, 2000, 2), range(0, 2000, 3), range(500, 700))):
         table.write(typed(table, wide_values(keys, f"v{i}")))
     table.compact(full=True)

@@ -373,7 +373,7 @@ def test_columns_and_field_ids_are_those_of_the_format(lake: lakebed.Lake) -> No
     assert "bitWidth=8, isSigned=true" in str(parquet[3].logical_type)
 
 
-@pytest.mark.parametrize("size", ["1 b", "2 kb", "20 kb"])
+@pytest.mark.parametrize("size", ["1 b", "2 kb", "10 kb"])
 def test_large_writes_roll_into_files_that_do_not_overlap(lake: lakebed.Lake, size: str) -> None:
     table = keyed(lake, "k INT, v STRING", options={"target-file-size": size})
     count = 60 if size == "1 b" else 5000

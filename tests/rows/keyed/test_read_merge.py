@@ -16,17 +16,19 @@ from lakebed.rows.keyed.keyed_merge import Merger, Source
 from lakebed.rows.keyed.read_merge import lowest_run, meets
 
 
-def source(level: int, size: int) -> Source:
-    return Source(f"/{level}/{size}", 0, b"", "f", size, 0, 0, has_deletes=False, level=level)
+def source(level: int, rows: int, *sequences: int) -> Source:
+    first, last = sequences or ((0, 9) if level else (10, 19))
+    return Source(f"/{level}/{rows}", 0, b"", "f", 1, rows, first, last, has_deletes=False, level=level)
 
 
-def test_the_lowest_run_is_much_larger_than_the_rest() -> None:
+def test_the_lowest_run_has_many_more_rows_than_the_rest() -> None:
     large, top, small = source(5, 60), source(5, 50), source(0, 40)
     assert lowest_run([large, top, small]) == [large, top]
     assert lowest_run([top, small]) == []  # not worth it
     assert lowest_run([source(0, 100), small]) == []  # files of level 0 may meet each other
     assert lowest_run([large, top]) == []  # nothing is newer
-    assert lowest_run([small, large]) == []  # the others must be newer
+    assert lowest_run([small, large]) == []  # the others must come after it
+    assert lowest_run([large, source(0, 1, 9, 12)]) == []  # and be newer: this one began before the compaction
 
 
 def column(values: list[Any], kind: pa.DataType) -> pa.ChunkedArray:

@@ -68,6 +68,7 @@ class Source:
     partition: bytes
     file_name: str
     size: int
+    row_count: int
     min_sequence: int
     max_sequence: int
     has_deletes: bool

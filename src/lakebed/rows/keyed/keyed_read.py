@@ -181,6 +181,7 @@ class KeyedReader:
                     "partition",
                     "file_name",
                     "file_size",
+                    "row_count",
                     "min_sequence_number",
                     "max_sequence_number",
                 )

@@ -26,7 +26,7 @@ from lakebed.rows.keyed.keyed_merge import SYSTEM_SCHEMA, Head, Merger, Piece, S
 from lakebed.rows.keyed.sequence_order import Mask
 from lakebed.storage import run_together
 
-_MUCH_LARGER: Final = 2
+_MANY_MORE: Final = 2
 _OPENED_AT_ONCE: Final = 4
 
 
@@ -94,13 +94,18 @@ class ReadMerger(Merger):
 
 
 def lowest_run(sources: Sequence[Source]) -> list[Source]:
-    """The files of the highest level, if they come first and are much larger than the others; else none."""
+    """The files of the highest level, if all their rows are older and many more than those of the others; else none.
+
+    A write that began before a compaction and was committed after it is not newer than all that was compacted.
+    """
     top = max((source.level for source in sources), default=0)
     base = [source for source in sources if source.level == top]
-    size, total = sum(source.size for source in base), sum(source.size for source in sources)
+    rows, total = sum(source.row_count for source in base), sum(source.row_count for source in sources)
     if top == 0 or base != list(sources[: len(base)]) or len(base) == len(sources):
         return []
-    return base if size >= _MUCH_LARGER * (total - size) else []
+    if max(source.max_sequence for source in base) >= min(source.min_sequence for source in sources[len(base) :]):
+        return []
+    return base if rows >= _MANY_MORE * (total - rows) else []
 
 
 def meets(keys: Sequence[pa.ChunkedArray], others: Sequence[pa.ChunkedArray]) -> Mask:
