@@ -7,6 +7,7 @@ are skipped with a loud reason; in CI, where ``CI`` is ``true``, they fail inste
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from lakebed.service import Settings
 NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
 Opened = Callable[..., Page]
+Served = Callable[[Settings], str]
 
 expect.set_options(timeout=15_000)
 
@@ -65,7 +67,14 @@ def address(warehouse: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def opened(browser: Browser, address: str) -> Iterator[Opened]:
+def served() -> Iterator[Served]:
+    """Starts services of a test's own, gives their addresses, and stops them once the pages of the test are closed."""
+    with contextlib.ExitStack() as services:
+        yield lambda settings: str(services.enter_context(running(settings)).base_url)
+
+
+@pytest.fixture
+def opened(browser: Browser, address: str, served: Served) -> Iterator[Opened]:
     """Opens pages: ``opened("t/demo/shop/orders/files", width=360)``. After the test no page may have complained."""
     contexts: list[BrowserContext] = []
     complaints: list[str] = []

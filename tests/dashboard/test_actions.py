@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, Route, expect
-from tests.dashboard.conftest import Opened
-from tests.service.running import running
+from tests.dashboard.conftest import Opened, Served
 
 import lakebed
 from lakebed.service import Settings
@@ -30,10 +28,9 @@ def stock(tmp_path: Path) -> lakebed.Table:
 
 
 @pytest.fixture
-def place(stock: lakebed.Table, tmp_path: Path) -> Iterator[str]:
+def place(stock: lakebed.Table, tmp_path: Path, served: Served) -> str:
     """A service that may change it."""
-    with running(Settings(warehouses={"demo": str(tmp_path / "warehouse")}, allow_actions=True)) as client:
-        yield str(client.base_url)
+    return served(Settings(warehouses={"demo": str(tmp_path / "warehouse")}, allow_actions=True))
 
 
 def dry_run(page: Page) -> None:

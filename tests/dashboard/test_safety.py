@@ -6,9 +6,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from playwright.sync_api import expect
-from tests.dashboard.conftest import Opened
+from tests.dashboard.conftest import Opened, Served
 from tests.dashboard.warehouse import MARKUP, SCRIPT
-from tests.service.running import running
 
 from lakebed.service import Settings
 
@@ -71,24 +70,24 @@ def test_no_file_of_the_dashboard_can_make_markup_or_names_another_host() -> Non
         assert [word for word in words if word in text] == [], file
 
 
-def test_a_token_is_asked_for_kept_for_the_tab_and_given_up(opened: Opened, warehouse: Path) -> None:
-    with running(Settings(warehouses={"demo": str(warehouse)}, token=TOKEN)) as client:
-        page = opened(at=str(client.base_url), may_fail="401")
-        dialog = page.get_by_role("dialog", name="This service needs a token")
-        dialog.get_by_label("Token").fill("not the right one, but long")
-        dialog.get_by_role("button", name="Sign in").click()
-        expect(dialog).to_contain_text("The service rejected this token.")
-        dialog.get_by_label("Token").fill(TOKEN)
-        page.keyboard.press("Enter")
-        expect(page.locator(".long-body .long-row")).to_have_count(6)
-        expect(dialog).to_have_count(0)
-        page.reload()
-        expect(page.locator(".long-body .long-row")).to_have_count(6)
-        assert page.evaluate("localStorage.length") == 0
-        assert TOKEN not in page.url
-        page.get_by_role("button", name="Sign out").click()
-        expect(dialog).to_be_visible()
-        page.keyboard.press("Escape")
-        expect(page.get_by_role("alert")).to_be_visible()
-        page.get_by_role("button", name="Try again").click()
-        expect(dialog).to_be_visible()
+def test_a_token_is_asked_for_kept_for_the_tab_and_given_up(opened: Opened, served: Served, warehouse: Path) -> None:
+    address = served(Settings(warehouses={"demo": str(warehouse)}, token=TOKEN))
+    page = opened(at=address, may_fail="401")
+    dialog = page.get_by_role("dialog", name="This service needs a token")
+    dialog.get_by_label("Token").fill("not the right one, but long")
+    dialog.get_by_role("button", name="Sign in").click()
+    expect(dialog).to_contain_text("The service rejected this token.")
+    dialog.get_by_label("Token").fill(TOKEN)
+    page.keyboard.press("Enter")
+    expect(page.locator(".long-body .long-row")).to_have_count(6)
+    expect(dialog).to_have_count(0)
+    page.reload()
+    expect(page.locator(".long-body .long-row")).to_have_count(6)
+    assert page.evaluate("localStorage.length") == 0
+    assert TOKEN not in page.url
+    page.get_by_role("button", name="Sign out").click()
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_role("button", name="Try again").click()
+    expect(dialog).to_be_visible()

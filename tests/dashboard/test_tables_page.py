@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, Route, expect
-from tests.dashboard.conftest import Opened
-from tests.service.running import running
+from tests.dashboard.conftest import Opened, Served
 
 import lakebed
 from lakebed.service import Settings
@@ -105,24 +104,24 @@ def test_skeletons_stand_where_rows_will_be(opened: Opened) -> None:
     assert page.locator(".long-head").bounding_box() == head
 
 
-def test_an_empty_warehouse_says_so(opened: Opened, tmp_path: Path) -> None:
+def test_an_empty_warehouse_says_so(opened: Opened, served: Served, tmp_path: Path) -> None:
     lakebed.connect(tmp_path / "nothing").create_database("db")
-    with running(Settings(warehouses={"demo": str(tmp_path / "nothing")})) as client:
-        page = opened(at=str(client.base_url))
-        expect(page.get_by_text("No tables", exact=True)).to_be_visible()
+    address = served(Settings(warehouses={"demo": str(tmp_path / "nothing")}))
+    page = opened(at=address)
+    expect(page.get_by_text("No tables", exact=True)).to_be_visible()
 
 
-def test_several_warehouses_are_chosen_among(opened: Opened, warehouse: Path, tmp_path: Path) -> None:
+def test_several_warehouses_are_chosen_among(opened: Opened, served: Served, warehouse: Path, tmp_path: Path) -> None:
     other = lakebed.connect(tmp_path / "other")
     other.create_database("db")
     other.create_table("db.single", "id INT")
-    with running(Settings(warehouses={"demo": str(warehouse), "other": str(tmp_path / "other")})) as client:
-        page = opened(at=str(client.base_url))
-        expect(page.locator(".long-body .long-row")).to_have_count(6)
-        page.get_by_label("Warehouse").select_option("other")
-        expect(page.locator(".long-body .long-row")).to_have_count(1)
-        page.get_by_role("link", name="db.single").click()
-        expect(page.get_by_role("navigation", name="Breadcrumb")).to_contain_text("other")
+    address = served(Settings(warehouses={"demo": str(warehouse), "other": str(tmp_path / "other")}))
+    page = opened(at=address)
+    expect(page.locator(".long-body .long-row")).to_have_count(6)
+    page.get_by_label("Warehouse").select_option("other")
+    expect(page.locator(".long-body .long-row")).to_have_count(1)
+    page.get_by_role("link", name="db.single").click()
+    expect(page.get_by_role("navigation", name="Breadcrumb")).to_contain_text("other")
 
 
 @pytest.mark.parametrize("route", ["t/demo/shop/nothing", "t/demo/nowhere/orders", "t/elsewhere/shop/orders"])
