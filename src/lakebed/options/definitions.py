@@ -211,7 +211,7 @@ _MANIFESTS: Final = (
     Option("manifest.compaction.max-delta-count", HONOURED, INT, "50", "Lakebed only: number of small manifests from which a commit merges them, if it is smaller than manifest.merge-min-count.", aliases=("paimon.manifest.compaction.max-delta-count",), low=1),
     Option("manifest.compaction.interval-commits", HONOURED, INT, "100", "Lakebed only: number of commits after which manifests are merged, even if there are few.", aliases=("paimon.manifest.compaction.interval-commits",), low=1),
     Option("manifest.compaction.async.threads", HONOURED, INT, "2", "Lakebed only: background threads that merge manifests.", aliases=("paimon.manifest.compaction.async.threads",), low=1),
-    Option("manifest.cache.max-size", KEPT, SIZE, None, "Lakebed only: memory for decoded manifests. Pass it to lakebed.connect(); it has no effect on a table."),
+    Option("manifest.cache.max-size", KEPT, SIZE, None, "Lakebed only: memory for decoded manifests. An option of the warehouse: pass it to lakebed.connect(). Refused on a table, where it would have no effect."),
     Option("manifest-sort.enabled", KEPT, BOOL, "false", "Whether manifests are sorted by partition when merged."),
     Option("manifest-sort.max-rewrite-size", KEPT, SIZE, "256 mb", "Maximum size that one sorting pass rewrites."),
     Option("manifest-sort.partition-field", KEPT, TEXT, None, "The partition column by which manifests are sorted."),

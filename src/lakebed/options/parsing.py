@@ -194,7 +194,10 @@ def _parse_value(option: Option, name: str, text: str) -> Value:
     elif option.kind is Kind.MAP and name.startswith(f"{option.name}."):
         value = {name.removeprefix(f"{option.name}."): text}
     else:
-        value = _PARSERS[option.kind](text)
+        try:
+            value = _PARSERS[option.kind](text)
+        except ValueError as error:
+            raise ValueError(option.form or str(error)) from None
     # The keys of every map option are levels.
     if isinstance(value, dict) and not all(re.fullmatch("[0-9]+", level) for level in value):
         raise ValueError("a map whose keys are levels, such as 0:zstd,1:lz4")

@@ -104,7 +104,7 @@ CREATE TABLE n (id DATE DEFAULT current_date());
 CREATE TABLE n (id INT) TBLPROPERTIES ('bukcet' = '1');
 --! unknown option 'bukcet' in table
 CREATE TABLE n (id INT) TBLPROPERTIES ('bucket' = 'many');
---! is 'many'; it must be a whole number of 32 bits
+--! is 'many'; it must be -1 (dynamic: as many buckets as needed) or a positive number
 CREATE TABLE n (id INT) TBLPROPERTIES ('bucket' = '2');
 --! 'bucket' = 2 needs a 'bucket-key' to spread rows by
 CREATE TABLE n (id INT) TBLPROPERTIES ('bucket' = '2', 'bucket-key' = 'nope');
