@@ -342,8 +342,7 @@ def test_an_option_for_one_query_is_never_a_property() -> None:
         (
             "bucket",
             "two",
-            "option 'bucket' in table db.t is 'two'; it must be -1 (dynamic: as many buckets as "
-            "needed) or a positive number",
+            "option 'bucket' in table db.t is 'two'; it must be -1 (dynamic: as many buckets as needed) or a positive",
         ),
         ("file.compression", "zst", "it must be one of zstd, snappy"),
         ("file.compression.zstd-level", "23", "it must be at most 22"),
