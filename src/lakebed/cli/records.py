@@ -27,6 +27,19 @@ def snapshot_record(snapshot: lakebed.Snapshot) -> dict[str, Any]:
     return {**record, "commit_kind": str(snapshot.commit_kind), "properties": dict(snapshot.properties)}
 
 
+def latest_snapshots(table: lakebed.Table) -> dict[str, lakebed.Snapshot]:
+    """Returns the latest snapshot of each branch whose rows a table shows: its own, and those of a chain table."""
+    branches = [table, *map(table.branch, table.data_branches())]
+    found = {one.branch_name: one.latest_snapshot() for one in branches}
+    return {branch: latest for branch, latest in found.items() if latest is not None}
+
+
+def branches_note(table: lakebed.Table) -> str | None:
+    """Returns where the history and the files of a chain table are; ``None`` for other tables."""
+    names = " and ".join(f"{table.name}$branch_{branch}" for branch in table.data_branches())
+    return f"{table.name} is a chain table, whose rows are in branches: see also {names}" if names else None
+
+
 def removal_record(removal: Removal) -> dict[str, Any]:
     """Returns the files of a removal with their number and size, in total and by kind."""
     return {

@@ -13,7 +13,6 @@ from typing import cast
 from fastapi import Request
 
 from lakebed.errors import LakebedError
-from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.plan.time_travel import find_snapshot
 from lakebed.service.error_answers import RefusedError
@@ -101,11 +100,15 @@ class Service:
 
         For main of a chain table also those of its branches, full partitions first.
         """
-        names = rules_of(opened.store).chain_branches()
-        if names is None or opened.table.branch_name != MAIN_BRANCH:
-            return [contents]
-        there = opened.table.branches()
-        return [contents, *(self.contents(opened.on_branch(name)) for name in names if name in there)]
+        return [contents, *(self.contents(opened.on_branch(name)) for name in opened.table.data_branches())]
+
+    def shown_contents(self, opened: OpenTable, version: str | None) -> Contents:
+        """Returns what a version of a branch consists of; the latest one of main of a chain table has its branches."""
+        contents = self.contents(opened, version)
+        if version is not None:
+            return contents
+        _, *others = self.shown(opened, contents)
+        return contents.joined(others) if others else contents
 
     def snapshot_count(self, opened: OpenTable) -> int:
         """Returns the number of snapshots of a branch."""
@@ -116,7 +119,7 @@ class Service:
         """Returns the health of a table; checks that read only metadata are cached for each state of the table."""
 
         def look() -> Health:
-            return examine(Patient(opened, contents, snapshot_count), orphans=orphans)
+            return examine(Patient(opened, contents, snapshot_count, self._branch_patients(opened)), orphans=orphans)
 
         if orphans:
             return look()
@@ -128,6 +131,11 @@ class Service:
         paths = opened.store.paths
         key = (paths.root, paths.branch, state, contents.schema.id, contents.schema.time_millis, snapshot_count)
         return self.examined.of(key, look)
+
+    def _branch_patients(self, opened: OpenTable) -> tuple[Patient, ...]:
+        """Returns the branches that hold the rows of main of a chain table."""
+        branches = [opened.on_branch(name) for name in opened.table.data_branches()]
+        return tuple(Patient(one, self.contents(one), self.snapshot_count(one)) for one in branches)
 
 
 def service_of(request: Request) -> Service:

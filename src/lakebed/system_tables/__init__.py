@@ -19,9 +19,9 @@ from lakebed.metadata.plan.time_travel import find_snapshot, version_of_options
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.rows.where import parse_where
-from lakebed.system_tables.chain import chain, partitions
+from lakebed.system_tables.chain import buckets, chain, files, partitions
 from lakebed.system_tables.change_logs import audit_log, binlog
-from lakebed.system_tables.files import buckets, file_key_ranges, files, manifests, table_indexes
+from lakebed.system_tables.files import file_key_ranges, manifests, table_indexes
 from lakebed.system_tables.history import (
     aggregation_fields,
     branches,

@@ -1,11 +1,15 @@
-"""``$chain`` lists the partitions of a chain table and how each is read; ``$partitions`` includes its branches."""
+"""System tables of chain tables: ``$chain``, and ``$files``, ``$buckets`` and ``$partitions`` with their branches."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakebed.metadata.store import TableStore
+from lakebed.system_tables.files import buckets as branch_buckets
+from lakebed.system_tables.files import files as branch_files
 from lakebed.system_tables.files import partitions as branch_partitions
 from lakebed.system_tables.pinned import PinnedStore
 from lakebed.system_tables.texts import make_table
@@ -50,10 +54,31 @@ def partitions(store: TableStore) -> pa.Table:
     A partition that several branches have is listed once, with the values of the first of these: main, the branch of
     full partitions, the branch of changes. An earlier version of main lists its own partitions only.
     """
-    own = branch_partitions(store)
-    if isinstance(store, PinnedStore):
-        return own
-    for branch in rules_of(store).shown_branches():
-        more = branch_partitions(branch)
+    return _first_of_each_partition(branch_partitions, store).sort_by("partition")
+
+
+def buckets(store: TableStore) -> pa.Table:
+    """``$buckets``: the same by bucket, of the same partitions."""
+    return _first_of_each_partition(branch_buckets, store).sort_by(
+        [("partition", "ascending"), ("bucket", "ascending")]
+    )
+
+
+def files(store: TableStore) -> pa.Table:
+    """``$files``: the data files of the latest snapshot; main of a chain table lists those of its branches.
+
+    An earlier version of main lists its own files only.
+    """
+    return pa.concat_tables([branch_files(one) for one in (store, *_other_branches(store))])
+
+
+def _first_of_each_partition(listed: Callable[[TableStore], pa.Table], store: TableStore) -> pa.Table:
+    own = listed(store)
+    for branch in _other_branches(store):
+        more = listed(branch)
         own = pa.concat_tables([own, more.filter(pc.invert(pc.is_in(more["partition"], value_set=own["partition"])))])
-    return own.sort_by("partition")
+    return own
+
+
+def _other_branches(store: TableStore) -> tuple[TableStore, ...]:
+    return () if isinstance(store, PinnedStore) else rules_of(store).shown_branches()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from lakebed.deprecation import warn_renamed
 from lakebed.errors import OptionError
+from lakebed.format.paths import MAIN_BRANCH
 from lakebed.format.printed import Dropped
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag
@@ -32,6 +33,19 @@ class VersionMethods:
     def branches(self) -> list[str]:
         """Returns the names of the branches other than main."""
         return self._store.branch_names()
+
+    def data_branches(self) -> list[str]:
+        """Returns the branches that hold the rows of main of a chain table, full partitions first; else none.
+
+        Example:
+            >>> orders.data_branches()
+            []
+        """
+        names = rules_of(self._store).chain_branches()
+        if names is None or self._store.paths.branch != MAIN_BRANCH:
+            return []
+        there = self.branches()
+        return [name for name in names if name in there]
 
     def rename_branch(self, old: str, new: str, *, force: bool = False) -> None:
         """Gives a branch another name.

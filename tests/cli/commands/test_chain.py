@@ -81,3 +81,36 @@ def test_materialize(cli: Lakebed, days: Days) -> None:
         assert "date=20250804: 4 rows" in shown.out
     assert plain.count() == 4
     assert "not found" not in cli.fails(4, "chain", "materialize", "db.t", "--into", "db.none", "--where", "date = '1'")
+
+
+def test_main_is_shown_with_its_branches(cli: Lakebed, days: Days) -> None:
+    (listed,) = cli.json("tables", "--long")
+    assert (listed["snapshot_id"], listed["snapshots"], listed["total_record_count"]) == (
+        None,
+        {"snapshot": 1, "delta": 3},
+        4,
+    )
+    assert "snapshot 1, delta 3" in cli("tables", "--long").out
+    shown = cli.json("show", "db.t")
+    assert (shown["record_count"], shown["file_count"], shown["data_branches"]) == (4, 4, ["snapshot", "delta"])
+    assert shown["latest_snapshot"] is None
+    assert {name: one["id"] for name, one in shown["latest_snapshots"].items()} == {"snapshot": 1, "delta": 3}
+    text = cli("show", "db.t").out
+    assert "4 in the branches snapshot and delta" in text
+    assert "branch delta: 3, APPEND of" in text
+    assert cli.json("show", "db.t$branch_delta")["record_count"] == 3
+    assert len(cli.json("files", "db.t")) == 4
+    for command in ("snapshots", "history", "compactions", "compact"):
+        assert "see also db.t$branch_snapshot and db.t$branch_delta" in cli(command, "db.t").err, command
+        assert "see also" not in cli(command, "db.t$branch_delta").err
+
+
+def test_system_tables_of_main_list_its_branches(days: Days) -> None:
+    files = days.lake.system_table("db.t$files").scan().to_arrow()
+    assert sorted(files["partition"].to_pylist()) == [f"{{2025080{day}}}" for day in (1, 2, 3, 4)]
+    days.load(3, {3: "full"})
+    files = days.lake.system_table("db.t$files").scan().to_arrow()
+    assert sorted(files["partition"].to_pylist()) == [f"{{2025080{day}}}" for day in (1, 2, 3, 3, 4)]
+    buckets = days.lake.system_table("db.t$buckets").scan(["partition", "record_count"]).to_arrow().to_pylist()
+    assert [row["record_count"] for row in buckets] == [1, 1, 1, 1]
+    assert days.lake.system_table("db.t$branch_delta$files").scan().to_arrow().num_rows == 3

@@ -40,6 +40,7 @@ def test_long_list(cli: Lakebed, people: Table) -> None:
         "partition_keys": [],
         "primary_keys": ["id"],
         "snapshot_id": 3,
+        "snapshots": {"main": 3},
         "total_record_count": latest.total_record_count,
         "time_millis": latest.time_millis,
         "problem": None,

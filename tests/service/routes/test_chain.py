@@ -64,7 +64,46 @@ def test_main_counts_what_its_branches_hold(client: httpx.Client) -> None:
     (listed,) = get(client, "/api/v1/warehouses/demo/tables")["items"]
     assert (listed["kind"], listed["record_count"], listed["file_count"]) == ("chain", 3, 3)
     assert listed["last_commit_millis"] is not None
-    assert get(client, DAILY, branch="delta")["record_count"] == 2
+    assert overview["latest_snapshot"] is None
+    assert overview["latest_snapshot_ids"] == {"full": 1, "delta": 2}
+    assert (overview["data_branches"], overview["snapshot_count"]) == (["full", "delta"], 3)
+    assert overview["last_commit_millis"] == listed["last_commit_millis"]
+    (brief,) = get(client, "/api/v1/warehouses/demo/tables", health=False)["items"]
+    assert (brief["record_count"], brief["last_commit_millis"]) == (3, listed["last_commit_millis"])
+    delta = get(client, DAILY, branch="delta")
+    assert (delta["record_count"], delta["data_branches"], delta["snapshot_count"]) == (2, [], 2)
+
+
+def test_main_lists_the_files_and_buckets_of_its_branches(client: httpx.Client, daily: lakebed.Table) -> None:
+    files = get(client, f"{DAILY}/files")
+    assert [one["partition"] for one in files["items"]] == ["dt=20250101", "dt=20250102", "dt=20250103"]
+    assert (files["total"], files["record_count"]) == (3, 3)
+    buckets = get(client, f"{DAILY}/buckets")
+    assert [(one["partition"], one["bucket"], one["file_count"]) for one in buckets["items"]] == [
+        ("dt=20250101", 0, 1),
+        ("dt=20250102", 0, 1),
+        ("dt=20250103", 0, 1),
+    ]
+    assert get(client, f"{DAILY}/files", branch="delta")["total"] == 2
+    daily.write([{"id": 9, "n": 9, "dt": "20250109"}])
+    assert get(client, f"{DAILY}/files")["total"] == 4
+    assert get(client, f"{DAILY}/files", version="1")["total"] == 1
+
+
+def test_health_looks_at_the_branches(client: httpx.Client, daily: lakebed.Table) -> None:
+    items = {one["name"]: one for one in get(client, f"{DAILY}/health")["items"]}
+    assert items["history"]["reason"] == "Branch full: 1 snapshot. Branch delta: 2 snapshots."
+    assert "0 files" not in items["small_files"]["reason"]
+    delta = daily.branch("delta")
+    delta.alter(SetOption("write-only", "true"))
+    for number in range(12):
+        delta.write([{"id": number, "n": 1, "dt": "20250104"}])
+    items = {one["name"]: one for one in get(client, f"{DAILY}/health")["items"]}
+    assert (items["levels"]["verdict"], items["levels"]["value"], items["levels"]["action"]) == ("problem", 12, None)
+    assert "Branch delta: The fullest bucket has 12 sorted runs" in items["levels"]["reason"]
+    daily.write([{"id": 9, "n": 9, "dt": "20250109"}])
+    items = {one["name"]: one for one in get(client, f"{DAILY}/health")["items"]}
+    assert items["history"]["reason"].startswith("Branch main: 1 snapshot. Branch full: 1 snapshot.")
 
 
 def test_main_lists_the_partitions_of_its_branches(client: httpx.Client, daily: lakebed.Table) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 from lakebed.cli.arguments import Json, TableArgument, Warehouse, Where
 from lakebed.cli.open_warehouse import open_table
 from lakebed.cli.output import Output, show_text
-from lakebed.cli.records import snapshot_record
+from lakebed.cli.records import branches_note, snapshot_record
 
 
 def compact(
@@ -29,6 +29,9 @@ def compact(
     record = {"table": table.name, "snapshot": None if made is None else snapshot_record(made)}
     done = "nothing to compact" if made is None else f"compacted {table.name} as snapshot {made.id}"
     out.emit(record, lambda _: Text(show_text(done)))
+    note = branches_note(table)
+    if note is not None:
+        out.note(note)
 
 
 def compact_manifests(

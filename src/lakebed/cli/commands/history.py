@@ -24,7 +24,7 @@ from lakebed.cli.output import (
     show_time,
     show_value,
 )
-from lakebed.cli.records import snapshot_record
+from lakebed.cli.records import branches_note, snapshot_record
 from lakebed.errors import NotFoundError
 from lakebed.format.commit_facts import BYTES_ADDED, BYTES_DELETED, FILES_ADDED, FILES_DELETED, read_count
 from lakebed.format.human_text import count_text
@@ -74,8 +74,15 @@ def snapshots(
     ]
     out = Output(as_json=as_json)
     out.emit(records, lambda found: listing(found, columns, empty="no snapshots"))
+    _note_branches(out, table)
     if len(records) == limit and records[-1]["id"] > 1:
         out.note(f"the newest {count_text(limit, 'snapshot')}; use --limit for older ones")
+
+
+def _note_branches(out: Output, table: lakebed.Table) -> None:
+    note = branches_note(table)
+    if note is not None:
+        out.note(note)
 
 
 def _newest(table: lakebed.Table, limit: int) -> list[lakebed.Snapshot]:
@@ -118,7 +125,8 @@ def history(
         "from_snapshot": from_snapshot,
         "to_snapshot": to_snapshot,
     }
-    page = open_table(warehouse, name).history(kind=kind, **between, **asked)  # type: ignore[arg-type]
+    table = open_table(warehouse, name)
+    page = table.history(kind=kind, **between, **asked)  # type: ignore[arg-type]
     records = [{**snapshot_record(one), **_recorded(one)} for one in page.snapshots]
     columns = [
         Column("id", "id", right=True),
@@ -135,6 +143,7 @@ def history(
         _page_record("snapshots", records, page), lambda _: listing(records, columns, empty="no matching snapshots")
     )
     out.note(_where_we_are(len(records), page))
+    _note_branches(out, table)
 
 
 def _checked_time(text: str | None) -> str | None:
@@ -192,7 +201,8 @@ def compactions(
         "from_snapshot": from_snapshot,
         "to_snapshot": to_snapshot,
     }
-    page = open_table(warehouse, name).compactions(kind=kind, **between, **asked)  # type: ignore[arg-type]
+    table = open_table(warehouse, name)
+    page = table.compactions(kind=kind, **between, **asked)  # type: ignore[arg-type]
     records = [_compaction_record(one) for one in page.compactions]
     columns = [
         Column("snapshot_id", "id", right=True),
@@ -209,6 +219,7 @@ def compactions(
     ]
     out.emit(_page_record("compactions", records, page), lambda _: listing(records, columns, empty="no compactions"))
     out.note(_where_we_are(len(records), page))
+    _note_branches(out, table)
 
 
 def _compaction_record(one: lakebed.Compaction) -> dict[str, Any]:

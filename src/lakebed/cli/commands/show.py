@@ -22,7 +22,7 @@ from lakebed.cli.output import (
     show_text,
     show_time,
 )
-from lakebed.cli.records import snapshot_record
+from lakebed.cli.records import latest_snapshots, snapshot_record
 from lakebed.errors import LakebedError
 from lakebed.format.human_text import count_text
 
@@ -37,8 +37,10 @@ def show(
 ) -> None:
     """Show a table: columns, keys, options, size, latest snapshot, branches and tags, warnings."""
     table = open_table(warehouse, name)
-    schema, latest = table.schema, table.latest_snapshot()
-    partitions = open_lake(warehouse).system_table(system_name(name, "partitions")).scan().to_arrow()
+    schema, latest = table.schema, latest_snapshots(table)
+    lake = open_lake(warehouse)
+    partitions = lake.system_table(system_name(name, "partitions")).scan().to_arrow()
+    files = lake.system_table(system_name(name, "files")).scan(["file_size_in_bytes"]).to_arrow()
     record = {
         "name": table.name,
         "branch": table.branch_name,
@@ -60,20 +62,18 @@ def show(
         "primary_keys": list(schema.primary_keys),
         "bucket_keys": list(schema.bucket_keys),
         "options": _options(table, every=every),
-        "latest_snapshot": None if latest is None else snapshot_record(latest),
-        "record_count": _sum(partitions, "record_count"),
-        "file_count": _sum(partitions, "file_count"),
-        "file_size_in_bytes": _sum(partitions, "file_size_in_bytes"),
+        "latest_snapshot": snapshot_record(latest[table.branch_name]) if table.branch_name in latest else None,
+        "latest_snapshots": {branch: snapshot_record(snapshot) for branch, snapshot in latest.items()},
+        "data_branches": table.data_branches(),
+        "record_count": sum(snapshot.total_record_count for snapshot in latest.values()),
+        "file_count": len(files),
+        "file_size_in_bytes": int(files["file_size_in_bytes"].to_numpy().sum()),
         "partition_count": len(partitions) if schema.partition_keys else None,
         "branches": table.branches(),
         "tags": {tag: snapshot.id for tag, snapshot in table.tags().items()},
         "warnings": _warnings(table),
     }
     Output(as_json=as_json).emit(record, _view)
-
-
-def _sum(table: Any, column: str) -> int:
-    return int(table[column].to_numpy().sum())
 
 
 def _options(table: lakebed.Table, *, every: bool) -> list[dict[str, Any]]:
@@ -104,8 +104,13 @@ def _warnings(table: lakebed.Table) -> list[str]:
         return [str(error)]
 
 
+def _in_branches(record: dict[str, Any]) -> str:
+    """Returns where the rows of a chain table are; a read of a day merges some of them."""
+    names = show_text(" and ".join(record["data_branches"]))
+    return f" in the branches {names}" if names else ""
+
+
 def _view(record: dict[str, Any]) -> RenderableType:
-    latest = record["latest_snapshot"]
     branch = "" if record["branch"] == "main" else f" (branch {record['branch']})"
     head = [("table", show_text(record["name"] + branch)), ("path", show_text(record["path"]))]
     if record["comment"]:
@@ -115,17 +120,17 @@ def _view(record: dict[str, Any]) -> RenderableType:
         ("partitioned by", show_names(record["partition_keys"])),
         ("bucket key", show_names(record["bucket_keys"])),
         ("size", f"{show_size(record['file_size_in_bytes'])} in {count_text(record['file_count'], 'file')}"),
-        ("records", show_count(record["record_count"])),
+        ("records", show_count(record["record_count"]) + _in_branches(record)),
     ]
     if record["partition_count"] is not None:
         head.append(("partitions", show_count(record["partition_count"])))
-    if latest is None:
-        head.append(("snapshot", "none"))
-    else:
+    for branch, latest in record["latest_snapshots"].items():
         when = show_time(latest["time_millis"])
-        head.append(
-            ("snapshot", show_text(f"{latest['id']}, {latest['commit_kind']} of {when} by {latest['commit_user']}"))
-        )
+        of_branch = f"branch {branch}: " if branch in record["data_branches"] else ""
+        text = f"{of_branch}{latest['id']}, {latest['commit_kind']} of {when} by {latest['commit_user']}"
+        head.append(("snapshot", show_text(text)))
+    if not record["latest_snapshots"]:
+        head.append(("snapshot", "none"))
     head.append(("branches", show_names(record["branches"])))
     head.append(("tags", show_names([f"{name} (snapshot {number})" for name, number in record["tags"].items()])))
     columns = [

@@ -10,6 +10,7 @@ import lakebed
 from lakebed.cli.arguments import Json, Warehouse
 from lakebed.cli.open_warehouse import open_lake
 from lakebed.cli.output import Column, Output, listing, show_names
+from lakebed.cli.records import latest_snapshots
 from lakebed.errors import LakebedError
 
 
@@ -41,7 +42,7 @@ def tables(
         columns += [
             Column("partition_keys", "partitioned by", show_names),
             Column("primary_keys", "primary key", show_names),
-            Column.count("snapshot_id", "snapshot"),
+            Column("snapshots", "snapshot", _show_ids, right=True),
             Column.count("total_record_count", "records"),
             Column.time("time_millis", "last commit"),
             Column("problem", "problem"),
@@ -53,14 +54,27 @@ def _summary(lake: lakebed.Lake, name: str) -> dict[str, Any]:
     """Returns the facts of one table; a table that cannot be opened gets the error as its problem."""
     try:
         table = lake.table(name)
-        schema, latest = table.schema, table.latest_snapshot()
+        schema, latest = table.schema, latest_snapshots(table)
     except LakebedError as error:
         return {"problem": str(error)}
     return {
         "partition_keys": list(schema.partition_keys),
         "primary_keys": list(schema.primary_keys),
-        "snapshot_id": None if latest is None else latest.id,
-        "total_record_count": 0 if latest is None else latest.total_record_count,
-        "time_millis": None if latest is None else latest.time_millis,
+        "snapshot_id": latest["main"].id if "main" in latest else None,
+        "snapshots": {branch: snapshot.id for branch, snapshot in latest.items()},
+        "total_record_count": sum(snapshot.total_record_count for snapshot in latest.values()),
+        "time_millis": max((snapshot.time_millis for snapshot in latest.values()), default=None),
         "problem": None,
     }
+
+
+def _show_ids(snapshots: dict[str, int] | None) -> str:
+    """Returns the latest snapshot of a table, or of each branch of a chain table; ``None`` if it is not known.
+
+    >>> _show_ids({"main": 7}), _show_ids({"snapshot": 1, "delta": 3}), _show_ids({})
+    ('7', 'snapshot 1, delta 3', '-')
+    """
+    texts = [
+        f"{number:,}" if branch == "main" else f"{branch} {number:,}" for branch, number in (snapshots or {}).items()
+    ]
+    return ", ".join(texts) or "-"

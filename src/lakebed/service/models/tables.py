@@ -91,6 +91,11 @@ class TableOverview(Model):
     bucket: str = Field(examples=["2"])
     merge_engine: str | None = Field(examples=["deduplicate"])
     latest_snapshot: SnapshotInfo | None
+    latest_snapshot_ids: dict[str, int] = Field(
+        description="By branch: the latest snapshot of this branch; of main of a chain table, those of its branches.",
+        examples=[{"main": 12}],
+    )
+    last_commit_millis: int | None = Field(description="The time of the newest of these snapshots.")
     snapshot_count: int = Field(examples=[12])
     earliest_snapshot_id: int | None = Field(examples=[1])
     record_count: int
@@ -99,6 +104,7 @@ class TableOverview(Model):
     partition_count: int
     bucket_count: int
     branches: list[str]
+    data_branches: list[str] = Field(description="The branches that hold the rows of main of a chain table.")
     tags: list[str]
     warnings: list[str]
     health: HealthSummary

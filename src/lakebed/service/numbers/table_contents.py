@@ -6,7 +6,7 @@ Entries of files stay Arrow columns until a page is cut from them; only the rows
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import pyarrow as pa
@@ -62,13 +62,22 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The files of one version of a table."""
+    """The files of one version of a table.
+
+    Main of a chain table has the files of its branches, too; ``others`` are these branches.
+    """
 
     warehouse: Warehouse
     store: TableStore
     snapshot: Snapshot | None
     schema: TableSchema
     entries: pa.Table
+    others: tuple[Contents, ...] = ()
+
+    def joined(self, others: Sequence[Contents]) -> Contents:
+        """Returns these contents together with those of other branches of the table."""
+        entries = pa.concat_tables([self.entries, *(other.entries for other in others)])
+        return replace(self, entries=entries, others=tuple(others))
 
     @property
     def byte_count(self) -> int:
@@ -188,9 +197,12 @@ class Contents:
 
     def _marked_rows(self) -> dict[tuple[bytes, str], int | None]:
         """Returns how many rows of each file deletion vectors mark as deleted."""
-        index = [] if self.snapshot is None else self.store.manifests.read_index(self.snapshot.index_manifest)
         return {
-            (entry.partition, vector.file_name): vector.cardinality for entry in index for vector in entry.vectors or ()
+            (entry.partition, vector.file_name): vector.cardinality
+            for one in (self, *self.others)
+            if one.snapshot is not None
+            for entry in one.store.manifests.read_index(one.snapshot.index_manifest)
+            for vector in entry.vectors or ()
         }
 
 

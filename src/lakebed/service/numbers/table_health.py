@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,11 +52,12 @@ _LOG: Final = logging.getLogger("lakebed.service")
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """A table to check, and what it consists of."""
+    """A table to check, and what it consists of; ``branches`` hold the rows of main of a chain table."""
 
     opened: OpenTable
     contents: Contents
     snapshot_count: int
+    branches: tuple[Patient, ...] = ()
 
     @property
     def options(self) -> TableOptions:
@@ -65,7 +66,12 @@ class Patient:
 
 def examine(patient: Patient, *, orphans: bool) -> Health:
     """Run all checks; the one for orphan files only if asked."""
-    items = [item for look in _LOOKS for item in _safely(look, patient)]
+    if patient.branches:
+        own = () if patient.contents.snapshot is None else (patient,)
+        items = [item for look in _BRANCH_LOOKS for item in _in_branches(look, (*own, *patient.branches))]
+    else:
+        items = [item for look in _BRANCH_LOOKS for item in _safely(look, patient)]
+    items += [item for look in _TABLE_LOOKS for item in _safely(look, patient)]
     items += _safely(_orphans, patient) if orphans else [_item("orphans", "unknown", "Not checked.")]
     snapshot = patient.contents.snapshot
     return Health(
@@ -147,6 +153,19 @@ def _safely(look: Callable[[Patient], Iterator[HealthItem]], patient: Patient) -
         _LOG.exception("check %s of table %s failed", look.__name__, patient.opened.full_name)
         why = "see the log of the service"
     return [_item(look.__name__.removeprefix("_"), "unknown", f"The check failed: {why}")]
+
+
+def _in_branches(look: Callable[[Patient], Iterator[HealthItem]], patients: Sequence[Patient]) -> list[HealthItem]:
+    """Run one check on several branches; the item has the worst verdict and the reasons of all.
+
+    It offers no action: that would act on main, which has no files of its own.
+    """
+    found = [(patient.opened.table.branch_name, item) for patient in patients for item in _safely(look, patient)]
+    if not found:
+        return []
+    _, worst = max(found, key=lambda one: (_RANK[one[1].verdict], one[1].value or 0))
+    reasons = " ".join(f"Branch {name}: {item.reason}" for name, item in found)
+    return [worst.model_copy(update={"reason": reasons, "action": None})]
 
 
 def _small_files(patient: Patient) -> Iterator[HealthItem]:
@@ -320,4 +339,5 @@ def _orphans(patient: Patient) -> Iterator[HealthItem]:
     yield _item("orphans", share, reason, value=found.count, unit="files")
 
 
-_LOOKS: Final = (_small_files, _levels, _deleted_rows, _manifests, _indexes, _history, _chain, _options)
+_BRANCH_LOOKS: Final = (_small_files, _levels, _deleted_rows, _manifests, _indexes, _history)
+_TABLE_LOOKS: Final = (_chain, _options)

@@ -48,9 +48,12 @@ def partitions(
 def buckets(
     state: ServiceState, opened: Opened, part: Cut, partition: PartitionName = None, version: Version = None
 ) -> BucketPage:
-    """Returns buckets by partition and number, with the files, bytes and rows of each level."""
+    """Returns buckets by partition and number, with the files, bytes and rows of each level.
+
+    Main of a chain table counts the files of its branches too, unless the request names a version of main.
+    """
     state.metrics.pages.labels("buckets").inc()
-    return state.contents(opened, version).buckets(part, partition)
+    return state.shown_contents(opened, version).buckets(part, partition)
 
 
 @router.get(f"{TABLE_PATH}/files", summary="Data files of a table", responses=READ_ERRORS)
@@ -67,9 +70,12 @@ def files(
     ] = "partition",
     version: Version = None,
 ) -> FilePage:
-    """Returns files, by default in the order of partition, bucket and level."""
+    """Returns files, by default in the order of partition, bucket and level.
+
+    Main of a chain table lists those of its branches too, unless the request names a version of main.
+    """
     state.metrics.pages.labels("files").inc()
-    contents = state.contents(opened, version)
+    contents = state.shown_contents(opened, version)
     return contents.files(part, partition=partition, bucket=bucket, level=level, sort=sort)
 
 

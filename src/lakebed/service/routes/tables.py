@@ -129,12 +129,14 @@ def _summary(state: Service, home: Warehouse, database: str, name: str, *, healt
     try:
         opened = state.warehouses.open(home.name, database, name, None)
         schema, latest = opened.table.schema, opened.table.latest_snapshot()
+        others = [opened.on_branch(name).table.latest_snapshot() for name in opened.table.data_branches()]
+        snapshots = [snapshot for snapshot in (latest, *others) if snapshot is not None]
         found: dict[str, object] = {
             "kind": kind_of(opened),
             "comment": schema.comment,
             "latest_snapshot_id": None if latest is None else latest.id,
-            "last_commit_millis": None if latest is None else latest.time_millis,
-            "record_count": 0 if latest is None else latest.total_record_count,
+            "last_commit_millis": max((snapshot.time_millis for snapshot in snapshots), default=None),
+            "record_count": sum(snapshot.total_record_count for snapshot in snapshots),
             "file_count": None,
             "byte_count": None,
             "partition_keys": list(schema.partition_keys),
@@ -180,7 +182,9 @@ def overview(state: ServiceState, opened: Opened) -> TableOverview:
         bucket=str(options.bucket),
         merge_engine=options.merge_engine if schema.primary_keys else None,
         latest_snapshot=None if latest is None else snapshot_info(latest, tags),
-        snapshot_count=count,
+        latest_snapshot_ids={one.store.paths.branch: one.snapshot.id for one in shown if one.snapshot is not None},
+        last_commit_millis=totals.last_commit_millis,
+        snapshot_count=count + sum(state.snapshot_count(opened.on_branch(name)) for name in table.data_branches()),
         earliest_snapshot_id=opened.store.snapshots.earliest_id(),
         record_count=totals.record_count,
         file_count=totals.file_count,
@@ -188,6 +192,7 @@ def overview(state: ServiceState, opened: Opened) -> TableOverview:
         partition_count=partition_count(shown),
         bucket_count=sum(one.bucket_count for one in shown),
         branches=table.branches(),
+        data_branches=table.data_branches(),
         tags=sorted(name for names in tags.values() for name in names),
         warnings=warnings_of(opened),
         health=summary_of(state.health(opened, contents, count, orphans=False)),

@@ -136,9 +136,18 @@ def _compact_database(call: Call) -> Rows:
     return [("Success",)]
 
 
+_SORTING: Final = "manifest_sort_"
+
+
 def _compact_manifest(call: Call) -> Rows:
-    # The arguments manifest_sort_* are for other engines: the order of entries in manifests changes no result.
-    call.table(call.options()).compact_manifests(dry_run=call.given.get("dry_run", False))
+    # Each argument manifest_sort_* is an option of the table. Their values are checked; they are for other engines, as
+    # the order of entries in manifests changes no result.
+    sorting = {
+        "manifest-sort." + name.removeprefix(_SORTING).replace("_", "-"): str(value).lower()
+        for name, value in call.given.items()
+        if name.startswith(_SORTING)
+    }
+    call.table({**call.options(), **sorting}).compact_manifests(dry_run=call.given.get("dry_run", False))
     return [(True,)]
 
 

@@ -25,4 +25,10 @@ export function verdict(health) {
 
 export const sign = (name) => h("span.sign", { "aria-hidden": "true", class: `is-${name}` }, SIGNS[name] ?? "?");
 
+/** Why a branch has no snapshots. */
+export const nothingYet = (info) =>
+  info.data_branches.length
+    ? `The rows of a chain table are in its branches ${info.data_branches.join(" and ")}: choose one of them.`
+    : "Nothing has been committed to this branch yet.";
+
 const safe = (text) => String(text).replace(/[^A-Za-z]/g, "");

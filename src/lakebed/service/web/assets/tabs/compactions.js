@@ -4,7 +4,7 @@ import { fill, h } from "../dom.js";
 import { at, bytes, count, exactly, plural, since, size, took, whole } from "../format.js";
 import { LongList } from "../parts/long_list.js";
 import { empty } from "../parts/states.js";
-import { compactionKind } from "../parts/words.js";
+import { compactionKind, nothingYet } from "../parts/words.js";
 
 const PAGE = 50;
 
@@ -47,7 +47,12 @@ export function showCompactions(panel, page, signal) {
       },
     ],
     none: () =>
-      empty("No compactions", "Compactions of this branch are listed here, with what they read and wrote."),
+      empty(
+        "No compactions",
+        page.info.data_branches.length
+          ? nothingYet(page.info)
+          : "Compactions of this branch are listed here, with what they read and wrote.",
+      ),
   });
   fill(panel, summary, list.element);
   signal.addEventListener("abort", () => list.stop());

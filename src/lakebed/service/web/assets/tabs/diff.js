@@ -5,14 +5,14 @@ import { at, bytes, count, fileName, plural, since, size, whole } from "../forma
 import { field } from "../parts/fields.js";
 import { dataGrid, grid } from "../parts/grid.js";
 import { empty, settle, skeleton } from "../parts/states.js";
-import { commitKind } from "../parts/words.js";
+import { commitKind, nothingYet } from "../parts/words.js";
 import { go } from "../router.js";
 import { change } from "./overview.js";
 
 export function showDiff(panel, page, signal) {
   const latest = page.info.latest_snapshot?.id ?? null;
   if (latest === null) {
-    fill(panel, empty("Nothing to compare", "The table has no snapshots."));
+    fill(panel, empty("Nothing to compare", nothingYet(page.info)));
     return;
   }
   const { before = String(Math.max(page.info.earliest_snapshot_id, latest - 1)), after = String(latest) } =

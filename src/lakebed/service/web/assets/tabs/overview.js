@@ -51,7 +51,7 @@ function tiles(page) {
     info.partition_keys.length ? tile("Partitions", count(info.partition_count), "partitions") : null,
     tile("Buckets", count(info.bucket_count), "files"),
     tile("Snapshots", count(info.snapshot_count), "snapshots"),
-    tile("Last commit", since(info.latest_snapshot?.time_millis), "snapshots"),
+    tile("Last commit", since(info.last_commit_millis), "snapshots"),
   );
 }
 
@@ -82,11 +82,17 @@ function about({ info }) {
     ["Tags", info.tags.length > 8 ? `${info.tags.length} tags` : info.tags.join(", ")],
     [
       "Latest snapshot",
-      info.latest_snapshot ? [`${info.latest_snapshot.id}, `, at(info.latest_snapshot.time_millis)] : "none",
+      info.last_commit_millis === null ? "none" : [`${latestText(info)}, `, at(info.last_commit_millis)],
     ],
     ["Schema", info.schema_id],
     ["Path", h("code", info.path)],
   ]);
+}
+
+function latestText(info) {
+  return Object.entries(info.latest_snapshot_ids)
+    .map(([branch, id]) => (branch === info.branch ? id : `${id} of branch ${branch}`))
+    .join(", ");
 }
 
 function bucketText(info) {

@@ -81,11 +81,15 @@ function form(page, asked) {
 
 function rows(found) {
   if (!found.rows.length)
-    return empty("No rows", found.snapshot_id === null ? "The table has no snapshots." : "No row matches.");
+    return empty(
+      "No rows",
+      found.snapshot_id === null ? "Nothing was written yet, or no row matches." : "No row matches.",
+    );
+  const version = found.snapshot_id === null ? "of the branches" : `of snapshot ${found.snapshot_id}`;
   return [
     h(
       "p.hint.summary",
-      `${plural(found.rows.length, "row")} of snapshot ${found.snapshot_id}, from ${plural(found.files, "file")} (${size(found.bytes_to_read)}). ${CUTS[found.cut_by] ?? ""}`,
+      `${plural(found.rows.length, "row")} ${version}, from ${plural(found.files, "file")} (${size(found.bytes_to_read)}). ${CUTS[found.cut_by] ?? ""}`,
     ),
     dataGrid(found.columns, found.rows, "Rows"),
   ];

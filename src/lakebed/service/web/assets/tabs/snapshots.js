@@ -6,7 +6,7 @@ import { field, segments } from "../parts/fields.js";
 import { LongList } from "../parts/long_list.js";
 import { empty } from "../parts/states.js";
 import { Timeline } from "../parts/timeline.js";
-import { commitKind } from "../parts/words.js";
+import { commitKind, nothingYet } from "../parts/words.js";
 import { go } from "../router.js";
 
 const PAGE = 100;
@@ -72,7 +72,7 @@ function snapshotList(page, asked, signal, onPage) {
             "No snapshot of this branch matches the filters.",
             h("a.button", { href: page.link("snapshots") }, "Clear filters"),
           )
-        : empty("No snapshots", "Nothing has been committed to this branch yet."),
+        : empty("No snapshots", nothingYet(page.info)),
     further: (row) =>
       h(
         "a",
