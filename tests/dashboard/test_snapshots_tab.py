@@ -58,7 +58,7 @@ def test_filters_are_in_the_address_and_back_takes_them_off(opened: Opened) -> N
     expect(page.locator(".summary")).to_contain_text("of 400 loaded")
     expect(page.get_by_role("button", name="Compact")).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_role("button", name="Compact")).to_be_focused()
-    assert "kind=COMPACT" in page.url
+    expect(page).to_have_url(re.compile("kind=COMPACT"))
     assert set(page.locator(f"{ROWS} .kind").all_inner_texts()) == {"COMPACT"}
     page.get_by_label("User").fill("writer-0")
     page.get_by_label("User").press("Enter")
@@ -122,7 +122,7 @@ def test_one_snapshot_has_an_address_of_its_own(opened: Opened) -> None:
     expect(sheet.get_by_role("region", name="Changed files").locator("tbody tr")).to_have_count(6)
     sheet.get_by_role("button", name="Close").click()
     expect(sheet).to_have_count(0)
-    assert "snapshot=" not in page.url
+    expect(page).not_to_have_url(re.compile("snapshot="))
     page.get_by_label("Go to id").fill("3")
     page.get_by_label("Go to id").press("Enter")
     sheet = page.get_by_role("dialog", name="Snapshot 3")
