@@ -134,7 +134,7 @@ bench: $(VENV)/.dev java
 	.venv-bench/bin/python -m bench.streaming
 
 soak: $(VENV)/.dev
-	LAKEBED_EFFORT=full LAKEBED_RACE_ROUNDS=20 LAKEBED_RACE_SECONDS=60 LAKEBED_FAULTS=all LAKEBED_KILLS=400 $(BIN)/python -m pytest tests/races tests/faults
+	LAKEBED_EFFORT=full LAKEBED_RACE_ROUNDS=20 LAKEBED_RACE_SECONDS=60 LAKEBED_FAULTS=all LAKEBED_KILLS=400 LAKEBED_FUZZ=20000 $(BIN)/python -m pytest tests/races tests/faults tests/fuzz
 	LAKEBED_EFFORT=full LAKEBED_HISTORIES=20 $(BIN)/python -m pytest tests/state_machines/test_maintenance_machine.py
 	LAKEBED_STREAM_BATCHES=50 LAKEBED_STREAM_KILLS=20 $(BIN)/python -m pytest $(KILLS)
 

@@ -197,7 +197,7 @@ def _from_raw(raw: Mapping[str, Any], version: int, where: str) -> TableSchema:
         )
     except UnsupportedError as error:
         raise UnsupportedError(f"{where}: {error}") from None
-    except (SchemaError, AttributeError, KeyError, TypeError, ValueError) as error:
+    except (SchemaError, AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise CorruptError(f"{where} is not a table schema ({error}); {ROLL_BACK}") from None
 
 
