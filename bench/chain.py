@@ -37,7 +37,7 @@ DEPTHS: Final = (0, 1, 7, 29)
 RUNS: Final = 3
 STORAGE_GOAL: Final = 1.4
 LANDING_GOAL: Final = 10.0
-READ_GOAL: Final = 1.5
+READ_GOAL: Final = 1.2
 COLUMNS: Final = (
     "order_id BIGINT, customer BIGINT, amount DECIMAL(12, 2), state STRING, note STRING, updated TIMESTAMP, date STRING"
 )
