@@ -15,10 +15,12 @@ import datetime as dt
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from tests.chain.days import Days, date_of, new_table, partition
 from tests.effort import examples
 from tests.lakes import open_lake
@@ -160,10 +162,12 @@ class Chain:
 
 
 class ChainLife(RuleBasedStateMachine):
+    options: ClassVar[dict[str, object]] = {}
+
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="chain-life-"))
-        self.days: Days = new_table(open_lake(self.folder), grouped=True)
+        self.days: Days = new_table(open_lake(self.folder), grouped=True, **self.options)
         self.chains = {"eu": Chain(), "us": Chain()}
         self.keeps_sidecars = False
 
@@ -345,7 +349,27 @@ class ChainLife(RuleBasedStateMachine):
         assert self.shown() == expected
 
 
-ChainLife.TestCase.settings = settings(
-    max_examples=examples(20), stateful_step_count=16, deadline=None, suppress_health_check=list(HealthCheck)
-)
-test_a_chain_table_shows_every_day_as_it_was_replayed = ChainLife.TestCase
+class VectorLife(ChainLife):
+    """Replaced rows are marked in deletion vectors."""
+
+    options: ClassVar[dict[str, object]] = {"deletion-vectors.enabled": True}
+
+
+class PartialUpdateLife(ChainLife):
+    """Changes replace the values that they have; a delete removes the row."""
+
+    options: ClassVar[dict[str, object]] = {
+        "merge-engine": "partial-update",
+        "partial-update.remove-record-on-delete": True,
+    }
+
+
+@pytest.mark.scales
+@pytest.mark.parametrize("life", [ChainLife, VectorLife, PartialUpdateLife])
+def test_a_chain_table_shows_every_day_as_it_was_replayed(life: type[ChainLife]) -> None:
+    run_state_machine_as_test(
+        life,
+        settings=settings(
+            max_examples=examples(20), stateful_step_count=16, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )
