@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -24,11 +25,17 @@ OPTIONS: Mapping[str, object] = {
 GROUPED_OPTIONS: Mapping[str, object] = {**OPTIONS, "chain-table.chain-partition-keys": "date"}
 
 
-def new_table(lake: lakebed.Lake, name: str = "db.t", *, grouped: bool = False, **options: object) -> Days:
+def new_table(
+    lake: lakebed.Lake, name: str = "db.t", *, grouped: bool = False, sequenced: bool = False, **options: object
+) -> Days:
+    """Creates a chain table; ``sequenced``: with the sequence field that Java needs; rows ascend by day and write."""
+    if sequenced:
+        options = {**options, "sequence.field": "s"}
     given = {**(GROUPED_OPTIONS if grouped else OPTIONS), **{key.replace("__", "."): v for key, v in options.items()}}
     keys = ["region", "date"] if grouped else ["date"]
-    lake.create_table(name, GROUPED if grouped else COLUMNS, partition_by=keys, primary_key=[*keys, "k"], options=given)
-    return Days(lake, name, grouped=grouped)
+    columns = f"{GROUPED if grouped else COLUMNS}{', s BIGINT' if sequenced else ''}"
+    lake.create_table(name, columns, partition_by=keys, primary_key=[*keys, "k"], options=given)
+    return Days(lake, name, grouped=grouped, sequenced=sequenced)
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,8 @@ class Days:
     lake: lakebed.Lake
     name: str
     grouped: bool = False
+    sequenced: bool = False
+    _writes: Iterator[int] = field(default_factory=itertools.count, repr=False)
 
     @property
     def main(self) -> lakebed.Table:
@@ -59,7 +68,11 @@ class Days:
             "date": [date_of(day)] * len(values),
             "op": ["-D" if value is None else "+I" for value in values.values()],
         }
-        return pa.table({**columns, **({"region": [region] * len(values)} if self.grouped else {})})
+        if self.grouped:
+            columns["region"] = [region] * len(values)
+        if self.sequenced:
+            columns["s"] = pa.array([day * 1_000_000 + next(self._writes)] * len(values), pa.int64())
+        return pa.table(columns)
 
     def load(self, day: int, values: Mapping[int, str], region: str = "eu") -> None:
         """Write a full partition by hand."""

@@ -15,7 +15,7 @@ import datetime as dt
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -163,11 +163,14 @@ class Chain:
 
 class ChainLife(RuleBasedStateMachine):
     options: ClassVar[dict[str, object]] = {}
+    sequenced: ClassVar[bool] = False
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="chain-life-"))
-        self.days: Days = new_table(open_lake(self.folder), grouped=True, **self.options)
+        self.days: Days = new_table(
+            open_lake(self.folder), grouped=True, sequenced=self.sequenced, **cast("Any", self.options)
+        )
         self.chains = {"eu": Chain(), "us": Chain()}
         self.keeps_sidecars = False
 
