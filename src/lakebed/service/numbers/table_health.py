@@ -310,7 +310,7 @@ def _chain(patient: Patient) -> Iterator[HealthItem]:
         verb = "is" if len(stale) == 1 else "are"
         which = f"{count_text(len(stale), 'full partition')} {verb} stale"
         reason = f"{which}, because older changes were overwritten: {names_text(stale)}. {more}".rstrip()
-        yield _item("chain", "warning", reason, value=len(stale), unit="partitions")
+        yield _item("chain", "warning", reason, value=len(stale), unit="partitions", action="compact-chain")
         return
     deepest = count_text(summary.deepest, "partition")
     reason = f"No partition is stale; a read merges at most {deepest} of changes. {more}".rstrip()

@@ -228,6 +228,13 @@ function about(item, page, found) {
     h(
       "div.row.links",
       h("a", { href: page.link("rows", { where: whereOf(item.partition) }) }, "Rows"),
+      page.service.allow_actions && (item.is_stale || item.kind === "delta")
+        ? h(
+            "a",
+            { href: page.link("maintenance", { action: "compact-chain", where: whereOf(item.partition) }) },
+            "Build a full partition",
+          )
+        : null,
       found.full_branch === found.delta_branch ? null : h("a", { href: page.link("branches") }, "Branches"),
     ),
   ];
