@@ -227,7 +227,7 @@ def test_a_chain_is_a_calendar_of_each_group(opened: Opened) -> None:
     eu = strips.first
     expect(eu.get_by_role("heading")).to_have_text("region=eu")
     expect(page.locator(".chain-summary")).to_contain_text(
-        "Oldest newest full partitionregion=eu/date=20261026, 23 days ago"
+        "Newest full partitionregion=eu/date=20261026, 23 days ago (of 2 groups the one furthest behind)"
     )
     expect(page.locator(".chain-summary")).to_contain_text("Stale2 full partitions")
     expect(page.locator(".chain-summary")).to_contain_text("Deepest read39 deltas")

@@ -83,7 +83,7 @@ function summary(all) {
   return h(
     "div.card.chain-summary",
     facts([
-      [all.group_count > 1 ? "Oldest newest full partition" : "Newest full partition", newestFull(all)],
+      ["Newest full partition", newestFull(all)],
       ["Stale", all.stale_count ? plural(all.stale_count, "full partition") : "none"],
       ["Deepest read", all.deepest ? plural(all.deepest, "delta") : "merges nothing"],
       ["Saved against full copies", all.bytes_saved > 0 ? `about ${size(all.bytes_saved)}` : "nothing"],
@@ -95,7 +95,8 @@ function newestFull(all) {
   if (all.groups_without_full)
     return all.group_count > 1 ? `none in ${plural(all.groups_without_full, "group")}` : "none";
   if (all.newest_full === null) return null;
-  return `${all.newest_full}, ${ago(Date.now() - all.newest_full_age_millis)}`;
+  const behind = all.group_count > 1 ? ` (of ${plural(all.group_count, "group")} the one furthest behind)` : "";
+  return `${all.newest_full}, ${ago(Date.now() - all.newest_full_age_millis)}${behind}`;
 }
 
 function legend() {
