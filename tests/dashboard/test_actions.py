@@ -126,6 +126,44 @@ def test_rolling_back_and_compacting_manifests(opened: Opened, place: str, stock
     assert stock.latest_snapshot().id == 3  # type: ignore[union-attr]
 
 
+def test_a_chain_is_compacted_from_its_tab_and_its_changes_are_dropped(
+    opened: Opened, tmp_path: Path, served: Served
+) -> None:
+    lake = lakebed.connect(tmp_path / "warehouse")
+    lake.create_database("db")
+    keys = {"partition_by": ["dt"], "primary_key": ["dt", "id"]}
+    daily = lake.create_table("db.daily", "id INT, dt STRING", **keys, options={"bucket": "1"})  # type: ignore[arg-type]
+    lake.create_table("db.plain", "id INT")
+    daily.enable_chain(timestamp_pattern="$dt", timestamp_formatter="yyyyMMdd")
+    full, delta = (daily.branch(name) for name in daily.data_branches())
+    full.write([{"id": 1, "dt": "20250101"}])
+    for day in (2, 3):
+        delta.write([{"id": day, "dt": f"2025010{day}"}])
+    place = served(Settings(warehouses={"demo": str(tmp_path / "warehouse")}, allow_actions=True))
+    page = opened("t/demo/db/daily/chain", at=place)
+    page.locator("button.day").nth(2).click()
+    page.locator(".chain-details").get_by_role("link", name="Build a full partition").click()
+    expect(page.get_by_label("Only where")).to_have_value("dt = '20250103'")
+    dry_run(page)
+    expect(page.locator(".outcome .job")).to_contain_text("would build 1 full partition (dt=20250103)")
+    assert full.count() == 1
+    page.get_by_role("button", name="Build now").click()
+    expect(page.locator(".outcome .job")).to_contain_text("built 1 full partition (dt=20250103)")
+    assert full.count() == 4
+    page.get_by_label("Action", exact=True).select_option("expire-changes")
+    page.get_by_label("Days before").fill("2025-01-04")
+    dry_run(page)
+    expect(page.locator(".outcome .job")).to_contain_text("without a view from then on: dt=20250102")
+    page.get_by_role("button", name="Drop now").click()
+    expect(page.locator(".outcome .job")).to_contain_text("dropped the changes of 2 partitions")
+    assert delta.count() == 0
+    page.get_by_role("tab", name="Chain").click()
+    expect(page.locator("button.day")).to_have_count(2)
+    page = opened("t/demo/db/plain/maintenance?action=compact-chain", at=place)
+    expect(page.get_by_label("Action", exact=True)).to_have_value("compact")
+    expect(page.get_by_label("Action", exact=True).locator("option[value=compact-chain]")).to_have_count(0)
+
+
 def test_what_cannot_be_done_is_told(opened: Opened, place: str) -> None:
     page = opened(f"{MAINTENANCE}?action=drop-tag", at=place, may_fail="40")
     page.get_by_label("Name").fill("nobody")

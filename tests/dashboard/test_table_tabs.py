@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 
 from playwright.sync_api import Page, Route, expect
@@ -225,6 +226,13 @@ def test_a_chain_is_a_calendar_of_each_group(opened: Opened) -> None:
     expect(strips).to_have_count(2)
     eu = strips.first
     expect(eu.get_by_role("heading")).to_have_text("region=eu")
+    expect(page.locator(".chain-summary")).to_contain_text(
+        "Newest full partitionregion=eu/date=20261026, 23 days ago (of 2 groups the one furthest behind)"
+    )
+    expect(page.locator(".chain-summary")).to_contain_text("Stale2 full partitions")
+    expect(page.locator(".chain-summary")).to_contain_text("Deepest read39 deltas")
+    expect(page.locator(".chain-summary")).to_contain_text("about 2.0 KiB")
+    expect(eu.locator(".section-head")).to_contain_text(re.compile(r"newest full partition .+"))
     expect(eu.locator(".month-name")).to_have_text(["2026-10", "2026-11"])
     expect(eu.locator("button.day")).to_have_count(39)
     expect(eu.locator(".day-gap")).to_have_count(1)
@@ -269,6 +277,8 @@ def _chain(route: Route) -> None:
             "file_count": 1,
             "byte_count": 1000,
             "is_stale": day == 30,
+            "time_millis": round(dt.datetime(2026, 10, 1).timestamp() * 1000) + day * 86_400_000,
+            "bytes_saved": 500 if day in {1, 2} else 0,
         }
         for region in ("eu", "us")
         for day in range(40)
@@ -276,4 +286,14 @@ def _chain(route: Route) -> None:
     ]
     facts = {"is_chain": True, "full_branch": "snapshot", "delta_branch": "delta"}
     keys = {"group_keys": ["region"], "chain_keys": ["date"]}
+    summary = {
+        "newest_full": "region=eu/date=20261026",
+        "newest_full_age_millis": 23 * 86_400_000 + 1,
+        "group_count": 2,
+        "groups_without_full": 0,
+        "stale_count": 2,
+        "deepest": 39,
+        "bytes_saved": 2048,
+    }
+    facts["summary"] = summary
     route.fulfill(json={**facts, **keys, "items": items, "total": 78, "offset": 0, "limit": 1000, "next_offset": None})

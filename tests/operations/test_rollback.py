@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from tests.metadata.crashes import at_every_step
 from tests.metadata.histories import add, check_readable, files_of, history, live
+from tests.metadata.long_histories import spread, with_storage, write_history
 from tests.metadata.stores import Interrupted, Logged, files_below, open_store
 from tests.places import stored_path
 
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.snapshot import snapshot_to_json
 from lakebed.metadata.branches import create_branch
+from lakebed.metadata.history.history_index import forget_indexes
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import create_tag, list_tags
 from lakebed.operations.rollback import RollbackPlan, rollback_to
@@ -144,6 +146,26 @@ def test_back_to_a_moment(tmp_path: Path) -> None:
     expected = max(i for i, moment in enumerate(times, 1) if moment <= times[1])
     assert rollback_to(store, timestamp_millis=times[1]).target.id == expected
     assert store.snapshots.ids()[-1] == expected
+
+
+@pytest.mark.local_disk
+def test_a_moment_is_found_with_few_snapshots_opened(tmp_path: Path) -> None:
+    forget_indexes()
+    store, made = write_history(tmp_path / "t", spread(300, 30), noted=True)
+    logged = with_storage(store, log := Logged())
+    plan = rollback_to(logged, timestamp_millis=10_500, dry_run=True)
+    assert (plan.target, plan.snapshots) == (made[9], tuple(range(11, 301)))
+    opened = log.names("read", "snapshot-")
+    assert len(opened) <= 8 + 2 + 1, "the newest ones, two by the index, and the target again"
+    log.log.clear()
+    forget_indexes()
+    assert rollback_to(logged, timestamp_millis=20_500).target == made[19]
+    assert len(log.names("read", "snapshot-")) <= 8 + 2 + 2
+    assert store.snapshots.ids()[-1] == 20
+    forget_indexes()
+    assert rollback_to(logged, timestamp_millis=10_500).target == made[9], "the index is still of the longer history"
+    with pytest.raises(NotFoundError, match="no snapshot at or before 999 "):
+        rollback_to(logged, timestamp_millis=999)
 
 
 @pytest.mark.parametrize("given", [{}, {"snapshot": 1, "tag": "t"}, {"tag": "t", "timestamp_millis": 5}])

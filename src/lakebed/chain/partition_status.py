@@ -34,7 +34,7 @@ def chain_status(chain: ChainTable) -> list[PartitionStatus]:
         kind, stale = kinds[link.encoded], link.encoded in read.plan.stale
         saved = cost.bytes - cost.bytes_saved - changes.get(link.encoded, 0) if kind == DELTA else 0
         group = partition_text({name: link.values[name] for name in chain.keys.group}) or None
-        found.append(PartitionStatus(kind, group, cost, stale, saved))
+        found.append(PartitionStatus(kind, group, cost, stale, saved, link.time))
     return found
 
 

@@ -1,14 +1,15 @@
-"""Reports to observers how long commits and the planning of scans take.
+"""Reports to observers how long steps take (commits, planning of scans, merges), and how much they did.
 
 There is no overhead unless an observer is registered. Errors of an observer are ignored.
 
 >>> seen = []
->>> stop = observe(lambda step, seconds: seen.append(step))
+>>> stop = observe(lambda name, amount: seen.append(name))
 >>> @timed("plan")
 ... def plan() -> str:
+...     report("files_planned", 3)
 ...     return "planned"
 >>> plan(), seen
-('planned', ['plan'])
+('planned', ['files_planned', 'plan'])
 >>> stop()
 """
 
@@ -30,7 +31,10 @@ _observers: tuple[Observer, ...] = ()
 
 
 def observe(observer: Observer) -> Callable[[], None]:
-    """Calls a function with the name and the seconds of every step from now on; returns a function that stops it."""
+    """Calls a function from now on with each name and amount that is reported; returns a function that stops it.
+
+    The amount of a step is its seconds.
+    """
     global _observers  # noqa: PLW0603 - the list of observers is the state of this module
     with _lock:
         _observers = (*_observers, observer)
@@ -41,6 +45,13 @@ def observe(observer: Observer) -> Callable[[], None]:
             _observers = tuple(one for one in _observers if one is not observer)
 
     return stop
+
+
+def report(name: str, amount: float) -> None:
+    """Tells the observers an amount: the seconds of a step, or what it did in numbers."""
+    for observer in _observers:
+        with contextlib.suppress(Exception):
+            observer(name, amount)
 
 
 def timed(step: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -55,10 +66,7 @@ def timed(step: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
             try:
                 return function(*args, **kwargs)
             finally:
-                seconds = time.perf_counter() - started
-                for observer in _observers:
-                    with contextlib.suppress(Exception):
-                        observer(step, seconds)
+                report(step, time.perf_counter() - started)
 
         return run
 

@@ -19,6 +19,7 @@ from lakebed.format.human_text import ids_text, names_text
 from lakebed.format.printed import Printed
 from lakebed.format.snapshot import Snapshot, snapshot_to_json
 from lakebed.metadata.changelogs import changelog_ids, remove_changelogs
+from lakebed.metadata.history.by_time import snapshot_at
 from lakebed.metadata.references.deletable import check_own_folders
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import get_tag
@@ -112,7 +113,7 @@ def _target(
         return reached
     if timestamp_millis is None:
         return store.snapshots.get(snapshot or 0)
-    found = store.snapshots.at(timestamp_millis)
+    found = snapshot_at(store, timestamp_millis)
     if found is None:
         raise NotFoundError(
             f"table {store.name} has no snapshot at or before {timestamp_millis} (epoch milliseconds); "

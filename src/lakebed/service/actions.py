@@ -5,13 +5,14 @@ Each takes an open table and arguments and returns an outcome; ``dry_run`` chang
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import pyarrow as pa
 
 from lakebed.errors import AlreadyExistsError, NotFoundError, OptionError, unknown_name
 from lakebed.format.human_text import count_text, ids_text, names_text, size_text
+from lakebed.format.partition_names import partition_text
 from lakebed.format.paths import MAIN_BRANCH, check_name
 from lakebed.metadata.branches import check_branch_name
 from lakebed.metadata.plan.time_travel import find_snapshot
@@ -26,6 +27,8 @@ from lakebed.service.models import jobs as models
 from lakebed.service.numbers.table_contents import total
 from lakebed.service.warehouses import OpenTable
 from lakebed.table_checks import check_keyed
+
+_SHOWN: Final = 4
 
 # ---------------------------------------------------------------------------------------------------------- compaction
 
@@ -78,6 +81,74 @@ def compact_manifests(opened: OpenTable, asked: models.CompactManifests, _: Repo
 
 def _shape(shape: ManifestShape) -> dict[str, int]:
     return {"manifests": shape.manifests, "entries": shape.entries, "bytes": shape.bytes}
+
+
+# -------------------------------------------------------------------------------------------------------- chain tables
+
+
+def compact_chain(opened: OpenTable, asked: models.CompactChain, _: Report) -> Outcome:
+    """Build full partitions of a chain table."""
+    done = opened.table.compact_chain(
+        asked.partition,
+        where=asked.where,
+        policy=asked.limits or None,
+        overwrite=asked.overwrite,
+        dry_run=asked.dry_run,
+    )
+    built = [
+        {
+            "partition": partition_text(one.partition),
+            "anchor": None if one.anchor is None else partition_text(one.anchor),
+            "depth": one.depth,
+            "files_read": one.files_read,
+            "bytes_read": one.bytes_read,
+            "delta_files": one.delta_files,
+            "delta_bytes": one.delta_bytes,
+            "record_count": one.rows,
+            "bytes_written": one.bytes_written,
+            "snapshot_id": one.snapshot,
+        }
+        for one in done.built
+    ]
+    result = {"built": built, "skipped": _reasons(done.skipped)}
+    skipped = [f"{partition_text(values)}: {reason}" for values, reason in done.skipped]
+    if not done.built:
+        return Outcome(result, "; ".join(["nothing to build", *skipped[:_SHOWN]]))
+    reads, saved = sum(one.bytes_read for one in done.built), sum(one.delta_bytes for one in done.built)
+    which = names_text(one["partition"] for one in built)
+    summary = (
+        f"{'would build' if asked.dry_run else 'built'} {count_text(len(built), 'full partition')} ({which}) from "
+        f"{size_text(reads)}; later reads merge {size_text(saved)} of changes less"
+    )
+    return Outcome(result, "; ".join([summary, *skipped[:_SHOWN]]))
+
+
+def expire_changes(opened: OpenTable, asked: models.ExpireChanges, _: Report) -> Outcome:
+    """Drop changes of a chain table that full partitions hold."""
+    done = opened.table.expire_changes(asked.before, dry_run=asked.dry_run)
+    without = [partition_text(values) for values in done.without_view]
+    result = {
+        "snapshot_id": done.snapshot,
+        "partitions": [partition_text(values) for values in done.partitions],
+        "without_view": without,
+        "kept": _reasons(done.kept),
+        "file_count": done.files,
+        "byte_count": done.bytes,
+    }
+    parts = ["no changes to drop"]
+    if done.partitions:
+        size = f"{count_text(done.files, 'file')}, {size_text(done.bytes)}"
+        verb = "would drop" if asked.dry_run else "dropped"
+        parts = [f"{verb} the changes of {count_text(len(done.partitions), 'partition')} ({size})"]
+    if without:
+        parts.append(f"without a view from then on: {names_text(without)}")
+    if done.kept:
+        parts.append(f"kept those of {names_text(partition_text(values) for values, _ in done.kept)}")
+    return Outcome(result, "; ".join(parts))
+
+
+def _reasons(found: Sequence[tuple[Mapping[str, Any], str]]) -> list[dict[str, str]]:
+    return [{"partition": partition_text(values), "reason": reason} for values, reason in found]
 
 
 # ------------------------------------------------------------------------------------------------------------- history

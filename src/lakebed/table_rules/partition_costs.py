@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -54,7 +55,7 @@ class PartitionStatus:
     ``kind`` names the branches that have it: ``main``, ``full``, ``delta`` or ``full+delta``. ``group`` is the group as
     text (``region=eu``), ``None`` without one. ``cost`` tells how the partition is read now; the full copy of a
     ``stale`` partition is not read. ``bytes_saved`` estimates how many bytes more a full copy would take than the
-    changes do.
+    changes do. ``time`` is the time that the partition stands for, ``None`` for partitions of main.
     """
 
     kind: str
@@ -62,6 +63,7 @@ class PartitionStatus:
     cost: PartitionCost
     stale: bool
     bytes_saved: int = 0
+    time: dt.datetime | None = None
 
 
 def cost_lines(costs: Sequence[PartitionCost]) -> Iterator[str]:

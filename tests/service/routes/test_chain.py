@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import time
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -11,8 +14,11 @@ from tests.service.running import TABLES, get
 
 import lakebed
 from lakebed.changes import AddColumn, SetOption
+from lakebed.service.models.contents import ChainLink
+from lakebed.service.numbers.chain_partitions import chain_age_text, summary_of_chain
 
 DAILY = f"{TABLES}/daily"
+DAY = 86_400_000
 
 
 @pytest.fixture
@@ -55,6 +61,61 @@ def test_the_chain(client: httpx.Client) -> None:
     assert all(one["file_count"] >= 1 and one["byte_count"] > 0 for one in found["items"])
     assert get(client, f"{DAILY}/chain", limit=1, offset=2)["items"] == found["items"][2:]
     assert get(client, f"{DAILY}/chain", group="nope")["total"] == 0
+
+
+def test_the_chain_in_numbers(client: httpx.Client, daily: lakebed.Table, tmp_path: Path) -> None:
+    found = get(client, f"{DAILY}/chain")
+    summary = found["summary"]
+    assert (summary["newest_full"], summary["group_count"], summary["groups_without_full"]) == ("dt=20250101", 1, 0)
+    assert (summary["stale_count"], summary["deepest"]) == (0, 2)
+    began = dt.datetime(2025, 1, 1)
+    assert summary["newest_full_age_millis"] == pytest.approx((time.time() - began.timestamp()) * 1000, abs=60_000)
+    assert [one["time_millis"] for one in found["items"]] == [
+        round((began + dt.timedelta(days=day)).timestamp() * 1000) for day in range(3)
+    ]
+    listed = lakebed.connect(tmp_path / "wh").system_table("db.daily$chain").scan(["bytes_saved"]).to_arrow()
+    saved = listed["bytes_saved"].to_pylist()
+    assert [one["bytes_saved"] for one in found["items"]] == saved
+    assert summary["bytes_saved"] == sum(saved)
+    assert get(client, f"{DAILY}/chain", limit=1)["summary"]["deepest"] == 2, "of all pages"
+    daily.compact_chain({"dt": "20250103"})
+    assert get(client, f"{DAILY}/chain")["summary"]["newest_full"] == "dt=20250103"
+    daily.branch("delta").overwrite([{"id": 5, "n": 5, "dt": "20250102"}])
+    summary = get(client, f"{DAILY}/chain")["summary"]
+    assert (summary["newest_full"], summary["stale_count"]) == ("dt=20250101", 1), "a stale one is not read"
+    assert get(client, f"{DAILY}/chain", group="nope")["summary"]["newest_full"] is None
+
+
+def test_the_group_that_lags_is_named() -> None:
+    now = 1_000 * DAY
+    rows = [
+        link("g=a/dt=1", "g=a", "full", 900),
+        link("g=a/dt=2", "g=a", "full+delta", 990),
+        link("g=b/dt=1", "g=b", "full", 970),
+        link("g=b/dt=2", "g=b", "full+delta", 999, is_stale=True, depth=4),
+        link("g=b/dt=3", "g=b", "delta", 999, depth=5, bytes_saved=3 * 1024),
+        link("dt=0", "", "main", None),
+    ]
+    summary = summary_of_chain(rows, now=now)
+    assert (summary.newest_full, summary.newest_full_age_millis) == ("g=b/dt=1", 30 * DAY)
+    assert (summary.group_count, summary.stale_count, summary.deepest, summary.bytes_saved) == (2, 1, 5, 3072)
+    assert chain_age_text(summary) == (
+        "The newest full partition of every group is at most 30 days old (g=b/dt=1). "
+        "Full copies of all partitions would take 3.0 KiB more."
+    )
+    summary = summary_of_chain([*rows, link("g=c/dt=1", "g=c", "delta", 999)], now=now)
+    assert (summary.newest_full, summary.groups_without_full) == (None, 1)
+    assert chain_age_text(summary).startswith("1 of 3 groups has no full partition. ")
+    assert chain_age_text(summary_of_chain([link("dt=1", "", "delta", 1)])) == "There is no full partition."
+    assert chain_age_text(summary_of_chain([])) == ""
+    soon = summary_of_chain([link("dt=1", "", "full", 1001)], now=now)
+    assert chain_age_text(soon) == "The newest full partition, dt=1, is 0 hours old.", "a day that has not begun"
+
+
+def link(partition: str, group: str, kind: str, day: int | None, **more: Any) -> ChainLink:
+    given = {"anchor": None, "depth": 0, "file_count": 1, "byte_count": 1, "is_stale": False, "bytes_saved": 0, **more}
+    millis = None if day is None else day * DAY
+    return ChainLink(partition=partition, group=group, kind=kind, time_millis=millis, **given)
 
 
 def test_main_counts_what_its_branches_hold(client: httpx.Client) -> None:
@@ -135,6 +196,8 @@ def test_health_looks_at_the_chain(client: httpx.Client) -> None:
     items = {one["name"]: one for one in get(client, f"{DAILY}/health")["items"]}
     assert items["chain"]["verdict"] == "ok", items["chain"]
     assert "No partition is stale" in items["chain"]["reason"]
+    days = int((time.time() - dt.datetime(2025, 1, 1).timestamp()) * 1000) // DAY
+    assert f"The newest full partition, dt=20250101, is {days} days old." in items["chain"]["reason"]
 
 
 def test_a_chain_that_cannot_be_read_is_a_problem(client: httpx.Client, daily: lakebed.Table) -> None:

@@ -31,6 +31,7 @@ from lakebed.format.partition_names import partition_table
 from lakebed.format.row_kind import KIND_COLUMN, is_retraction
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.plan.levels import LevelFile, level_files, oldest_first, sections
+from lakebed.metadata.step_timings import report
 from lakebed.rows.keyed.keyed_merge import Merger, Source
 from lakebed.rows.keyed.keyed_read import KeyedReader, ReadJob
 from lakebed.rows.keyed.read_merge import ReadMerger
@@ -99,7 +100,10 @@ class ChainReader(KeyedReader):
             retracted = is_retraction(rows[KIND_COLUMN].to_numpy())
             live = rows.filter(pa.array(~retracted)) if retracted.any() else rows
             made = self._under(live, constants, tested=not job.merge)
-            self.metrics.add(MergeCost(job.merge, time.perf_counter() - started, size, len(made)))
+            cost = MergeCost(job.merge, time.perf_counter() - started, size, len(made))
+            self.metrics.add(cost)
+            if cost.merged:
+                _report_merge(cost)
             yield made
             started, size = time.perf_counter(), 0
 
@@ -151,6 +155,13 @@ class ChainReader(KeyedReader):
     @cached_property
     def _stored_names(self) -> frozenset[str]:
         return frozenset(self.schema.field_names) - frozenset(self.schema.partition_keys)
+
+
+def _report_merge(cost: MergeCost) -> None:
+    """Tells observers what a merge took, read and returned."""
+    report("chain_merge", cost.seconds)
+    report("chain_merge_bytes", cost.bytes_read)
+    report("chain_merge_rows", cost.rows)
 
 
 def _by_asked_bucket(entries: pa.Table) -> list[npt.NDArray[np.int64]]:

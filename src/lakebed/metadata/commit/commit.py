@@ -65,7 +65,7 @@ from lakebed.metadata.manifests import ManifestWriter
 from lakebed.metadata.move_folder import is_leaving
 from lakebed.metadata.one_look import one_look, questions_beside_commit
 from lakebed.metadata.plan.file_scan import live_entries
-from lakebed.metadata.step_timings import timed
+from lakebed.metadata.step_timings import report, timed
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.storage import Sync, run_both, run_together
@@ -351,6 +351,7 @@ class _Attempts:
         elif self._request.merge is None and self._options.manifest_compaction_mode != "AUTO":
             return metas
         left_over = tuple(self._writer.made)
+        started = time.perf_counter()
         try:
             merged = self._run_merge(latest, metas)
         except CorruptError as error:
@@ -360,6 +361,8 @@ class _Attempts:
             return metas
         paths = tuple(path for path in self._writer.made if path not in left_over)
         self._merge = _Merge(merged, paths) if merged.changed else None  # the merge of an earlier attempt is not used
+        if merged.changed:
+            _report_merge(merged, time.perf_counter() - started)
         return merged.metas
 
     def _run_merge(self, latest: Snapshot | None, metas: list[ManifestMeta]) -> manifest_merge.Merged:
@@ -606,6 +609,14 @@ class _Merge:
 
     merged: manifest_merge.Merged
     paths: tuple[str, ...]
+
+
+def _report_merge(merged: manifest_merge.Merged, seconds: float) -> None:
+    """Tells observers what a merge of manifests read and wrote."""
+    report("manifest_merge", seconds)
+    for of, metas in (("read", merged.rewritten), ("written", merged.written)):
+        report(f"manifest_merge_manifests_{of}", len(metas))
+        report(f"manifest_merge_bytes_{of}", sum(meta.file_size for meta in metas))
 
 
 def _is_bucketed(schema: TableSchema) -> bool:

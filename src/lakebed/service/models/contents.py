@@ -118,6 +118,24 @@ class ChainLink(Model):
     file_count: int | None
     byte_count: int | None
     is_stale: bool
+    time_millis: int | None = Field(description="The time that the partition stands for.")
+    bytes_saved: int = Field(description="How many bytes more a full copy would take than the changes do; an estimate.")
+
+
+class ChainSummary(Model):
+    """All partitions of a chain table, or of one group, in numbers."""
+
+    newest_full: str | None = Field(
+        examples=["dt=20250101"],
+        description="The newest full partition that is not stale. Of several groups, that of the group where it is "
+        "oldest; null if a group has none.",
+    )
+    newest_full_age_millis: int | None = Field(description="The time from that partition until now.")
+    group_count: int
+    groups_without_full: int
+    stale_count: int
+    deepest: int = Field(description="How many partitions of changes a read of one partition merges at most.")
+    bytes_saved: int = Field(description="How many bytes more full copies of all partitions would take; an estimate.")
 
 
 class ChainView(Page[ChainLink]):
@@ -128,6 +146,7 @@ class ChainView(Page[ChainLink]):
     delta_branch: str | None
     group_keys: list[str]
     chain_keys: list[str]
+    summary: ChainSummary | None
 
 
 class DiffFile(Model):

@@ -12,7 +12,9 @@ JobState = Literal["queued", "running", "succeeded", "failed", "cancelled"]
 ActionName = Literal[
     "compact",
     "compact-manifests",
+    "compact-chain",
     "expire-snapshots",
+    "expire-changes",
     "create-tag",
     "drop-tag",
     "delete-tag",
@@ -48,6 +50,39 @@ class Compact(Action):
 
 class CompactManifests(Action):
     """Rewrite the manifests without entries of deleted files."""
+
+
+class CompactChain(Action):
+    """Build full partitions of a chain table; rows do not change.
+
+    ``partition`` and ``where`` select partitions. With ``depth``, ``bytes`` or ``age`` only those of them are built
+    that reach one of these limits: partitions of changes that a read merges, their size, and the time since the last
+    full partition. At least one of the five is required. ``overwrite`` also rebuilds full partitions that are not
+    stale.
+    """
+
+    partition: dict[str, str | int | None] | None = Field(default=None, examples=[{"dt": "20250103"}])
+    where: str | None = Field(default=None, max_length=4000, examples=["dt >= '20250101'"])
+    depth: Count | None = None
+    bytes: Annotated[str, Field(min_length=1, max_length=64, examples=["1 gb"])] | None = None
+    age: Length | None = None
+    overwrite: bool = False
+
+    @property
+    def limits(self) -> dict[str, int | str]:
+        """The limits that are set, by name."""
+        given = {"depth": self.depth, "bytes": self.bytes, "age": self.age}
+        return {name: limit for name, limit in given.items() if limit is not None}
+
+
+class ExpireChanges(Action):
+    """Drop the changes of old days that full partitions hold; no full partition is dropped.
+
+    Views of full partitions, and of days at or after ``before``, stay. An older day that is not full has no view any
+    more.
+    """
+
+    before: Length = Field(description="A time such as 2025-01-31, or a duration ago such as 30 d.")
 
 
 class ExpireSnapshots(Action):

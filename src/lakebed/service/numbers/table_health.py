@@ -26,7 +26,7 @@ from lakebed.operations.compact.compaction_rules import compaction_options
 from lakebed.options import TableOptions
 from lakebed.service.models.common import HealthSummary, Verdict
 from lakebed.service.models.tables import Health, HealthItem
-from lakebed.service.numbers.chain_partitions import chain_rows
+from lakebed.service.numbers.chain_partitions import chain_age_text, chain_rows, summary_of_chain
 from lakebed.service.numbers.table_contents import Contents, total
 from lakebed.service.warehouses import OpenTable
 
@@ -303,15 +303,17 @@ def _chain(patient: Patient) -> Iterator[HealthItem]:
         return
     if rows is None:
         return
+    summary = summary_of_chain(rows)
+    more = chain_age_text(summary)
     stale = [row.partition for row in rows if row.is_stale]
     if stale:
         verb = "is" if len(stale) == 1 else "are"
         which = f"{count_text(len(stale), 'full partition')} {verb} stale"
-        reason = f"{which}, because older changes were overwritten: {names_text(stale)}."
-        yield _item("chain", "warning", reason, value=len(stale), unit="partitions")
+        reason = f"{which}, because older changes were overwritten: {names_text(stale)}. {more}".rstrip()
+        yield _item("chain", "warning", reason, value=len(stale), unit="partitions", action="compact-chain")
         return
-    deepest = max((row.depth or 0 for row in rows), default=0)
-    reason = f"No partition is stale; a read merges at most {count_text(deepest, 'partition')} of changes."
+    deepest = count_text(summary.deepest, "partition")
+    reason = f"No partition is stale; a read merges at most {deepest} of changes. {more}".rstrip()
     yield _item("chain", "ok", reason, value=0, unit="partitions")
 
 

@@ -85,6 +85,20 @@ def compact_manifests(state: ServiceState, opened: Opened, asked: models.Compact
     return _start(state, opened, response, "compact-manifests", actions.compact_manifests, asked)
 
 
+@_action("compact-chain", "Build full partitions of a chain table")
+def compact_chain(state: ServiceState, opened: Opened, asked: models.CompactChain, response: Response) -> Job:
+    """Write the merged rows of days as full partitions, so that reads merge less. Rows and changes stay."""
+    if asked.partition is None and asked.where is None and not asked.limits:
+        raise OptionError("give at least one of partition, where, depth, bytes and age")
+    return _start(state, opened, response, "compact-chain", actions.compact_chain, asked)
+
+
+@_action("expire-changes", "Drop old changes of a chain table")
+def expire_changes(state: ServiceState, opened: Opened, asked: models.ExpireChanges, response: Response) -> Job:
+    """Drop the changes of old days that full partitions hold. Changes that later days are merged from stay."""
+    return _start(state, opened, response, "expire-changes", actions.expire_changes, asked)
+
+
 @_action("expire-snapshots", "Delete old snapshots")
 def expire_snapshots(state: ServiceState, opened: Opened, asked: models.ExpireSnapshots, response: Response) -> Job:
     """Delete old snapshots and the files that only they need. Tags, branches and consumers keep theirs."""

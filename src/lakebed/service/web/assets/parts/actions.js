@@ -1,4 +1,5 @@
-// The actions of the service with their descriptions and fields; a field has the name of its argument.
+// The actions of the service with their descriptions and fields; a field has the name of its argument. An action with
+// `when` exists only for tables for which it is true.
 
 import { h } from "../dom.js";
 import { check, field } from "./fields.js";
@@ -32,6 +33,33 @@ export const ACTIONS = [
     verb: "Compact",
     about: "Rewrites the manifests without entries of deleted files. Data files do not change.",
     fields: () => null,
+  },
+  {
+    id: "compact-chain",
+    title: "Build full partitions",
+    verb: "Build",
+    when: (info) => info.kind === "chain",
+    about:
+      "Writes the merged rows of days as full partitions, so that reads of these days and of later ones merge less. Rows do not change, and the changes are kept. Give a condition, a limit, or both.",
+    fields: (info) => [
+      text("Only where", "where", `A condition on ${info.partition_keys.join(", ")}.`),
+      number("Depth", "depth", "Build where a read merges this many partitions of changes."),
+      text("Size of the changes", "bytes", "Build where the changes have this size, such as 1 gb."),
+      text("Age", "age", "Build where the last full partition is this much older, such as 7 d."),
+      h("div", check("Also rebuild partitions that are full already", { name: "overwrite", id: "arg-overwrite" })),
+    ],
+  },
+  {
+    id: "expire-changes",
+    title: "Drop old changes",
+    verb: "Drop",
+    isDestructive: true,
+    when: (info) => info.kind === "chain",
+    about:
+      "Drops the changes of old days that full partitions hold. Views of full partitions and of later days stay. An older day that is not full cannot be read any more.",
+    fields: () => [
+      text("Days before", "before", "A time such as 2025-01-31, or a duration ago such as 30 d.", { required: true }),
+    ],
   },
   {
     id: "expire-snapshots",

@@ -2,7 +2,7 @@
 // partitions, and days without data.
 
 import { fill, h } from "../dom.js";
-import { plural, size } from "../format.js";
+import { ago, plural, size } from "../format.js";
 import { dayOf, dayText, DAY } from "../parts/days.js";
 import { facts } from "../parts/facts.js";
 import { empty, settle, skeleton } from "../parts/states.js";
@@ -73,11 +73,31 @@ function chain(first, page, signal) {
     }
   };
   add(first);
-  return [h("p.hint", summaryOf(first)), legend(), strips, foot, details];
+  return [h("p.hint", branchesOf(first)), summary(first.summary), legend(), strips, foot, details];
 }
 
-const summaryOf = (found) =>
+const branchesOf = (found) =>
   `Full partitions are on branch ${found.full_branch}, deltas on branch ${found.delta_branch}; ordered by ${found.chain_keys.join(", ")}.`;
+
+function summary(all) {
+  return h(
+    "div.card.chain-summary",
+    facts([
+      ["Newest full partition", newestFull(all)],
+      ["Stale", all.stale_count ? plural(all.stale_count, "full partition") : "none"],
+      ["Deepest read", all.deepest ? plural(all.deepest, "delta") : "merges nothing"],
+      ["Saved against full copies", all.bytes_saved > 0 ? `about ${size(all.bytes_saved)}` : "nothing"],
+    ]),
+  );
+}
+
+function newestFull(all) {
+  if (all.groups_without_full)
+    return all.group_count > 1 ? `none in ${plural(all.groups_without_full, "group")}` : "none";
+  if (all.newest_full === null) return null;
+  const behind = all.group_count > 1 ? ` (of ${plural(all.group_count, "group")} the one furthest behind)` : "";
+  return `${all.newest_full}, ${ago(Date.now() - all.newest_full_age_millis)}${behind}`;
+}
 
 function legend() {
   return h(
@@ -97,6 +117,7 @@ function strip(group, items, found, choose) {
   const months = monthsOf(withGaps(items, found.chain_keys));
   const stale = items.filter((item) => item.is_stale).length;
   const deepest = Math.max(...items.map((item) => item.depth));
+  const times = items.filter((item) => item.kind.startsWith("full") && !item.is_stale).map((item) => item.time_millis);
   return h(
     "section.card.strip",
     h(
@@ -104,7 +125,8 @@ function strip(group, items, found, choose) {
       h("h3", group || "All rows"),
       h(
         "span.muted",
-        `${plural(items.length, "partition")}, depth up to ${deepest}`,
+        `${plural(items.length, "partition")}, depth up to ${deepest}, `,
+        times.length ? `newest full partition ${ago(Math.max(...times))}` : "no full partition",
         stale ? h("span.went", `, ${stale} stale`) : null,
       ),
     ),
@@ -201,11 +223,19 @@ function about(item, page, found) {
       ["Reads from", origin(item)],
       ["Depth", item.depth ? depth(item) : "0: a read merges nothing"],
       ["Files", `${plural(item.file_count, "file")}, ${size(item.byte_count)}`],
+      ["Saved against a full copy", item.bytes_saved > 0 ? `about ${size(item.bytes_saved)}` : null],
       ["Stale", item.is_stale ? "yes: a delta that it was built from was overwritten later; compact the chain again" : "no"],
     ]),
     h(
       "div.row.links",
       h("a", { href: page.link("rows", { where: whereOf(item.partition) }) }, "Rows"),
+      page.service.allow_actions && (item.is_stale || item.kind === "delta")
+        ? h(
+            "a",
+            { href: page.link("maintenance", { action: "compact-chain", where: whereOf(item.partition) }) },
+            "Build a full partition",
+          )
+        : null,
       found.full_branch === found.delta_branch ? null : h("a", { href: page.link("branches") }, "Branches"),
     ),
   ];

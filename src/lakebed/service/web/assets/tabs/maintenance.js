@@ -13,7 +13,8 @@ export function showMaintenance(panel, page, signal) {
     fill(panel, empty("This service is read-only", "It was started without --allow-actions."));
     return;
   }
-  const action = ACTIONS.find((one) => one.id === page.route.params.action) ?? ACTIONS[0];
+  const actions = ACTIONS.filter((one) => !one.when || one.when(page.info));
+  const action = actions.find((one) => one.id === page.route.params.action) ?? actions[0];
   const jobs = jobList(page.name, signal);
   fill(
     panel,
@@ -24,7 +25,7 @@ export function showMaintenance(panel, page, signal) {
         h("h2", "Run an action"),
         h(
           "div.card",
-          actionForm(action, page, signal, () => jobs.reload()),
+          actionForm(action, actions, page, signal, () => jobs.reload()),
         ),
       ),
       h("section", h("h2", "Jobs of this table"), jobs.element),
@@ -32,7 +33,7 @@ export function showMaintenance(panel, page, signal) {
   );
 }
 
-function actionForm(action, page, signal, changed) {
+function actionForm(action, actions, page, signal, changed) {
   const outcome = h("div.outcome", { "aria-live": "polite" });
   const form = h(
     "form.stack",
@@ -47,6 +48,7 @@ function actionForm(action, page, signal, changed) {
     action.fields(page.info),
     h("div.buttons", h("button.primary", { type: "submit" }, "Show the plan")),
   );
+  if (form.elements.where) form.elements.where.value = page.route.params.where ?? "";
   const run = async (isDry) => {
     const values = { ...valuesOf(form), dry_run: isDry };
     const buttons = [...form.querySelectorAll("button"), ...outcome.querySelectorAll("button")];
@@ -73,7 +75,7 @@ function actionForm(action, page, signal, changed) {
     choice("Action", {
       id: "action",
       value: action.id,
-      options: ACTIONS.map((one) => [one.id, one.title]),
+      options: actions.map((one) => [one.id, one.title]),
       onchange: (id) => go(page.link("maintenance", { action: id })),
     }),
     form,
