@@ -188,18 +188,18 @@ def test_field_ids_of_nested_columns(lake: lakebed.Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("codec", "expected"),
-    [("zstd", "ZSTD"), ("snappy", "SNAPPY"), ("gzip", "GZIP"), ("lz4", "LZ4"), ("none", "UNCOMPRESSED"),
-     ("uncompressed", "UNCOMPRESSED"), ("lz4_raw", "LZ4")],
+    ("codec", "expected", "suffix"),
+    [("zstd", "ZSTD", ".zst"), ("snappy", "SNAPPY", ".snappy"), ("gzip", "GZIP", ".gz"), ("lz4", "LZ4", ".lz4"),
+     ("none", "UNCOMPRESSED", ""), ("uncompressed", "UNCOMPRESSED", ".uncompressed"), ("lz4_raw", "LZ4", ".lz4_raw")],
 )  # fmt: skip
-def test_codecs(lake: lakebed.Lake, codec: str, expected: str) -> None:
+def test_codecs(lake: lakebed.Lake, codec: str, expected: str, suffix: str) -> None:
     options = {"file.compression": codec, "file.suffix.include.compression": "true", "data-file.prefix": "part-"}
     table = create(lake, "a STRING", options=options)
     table.write([{"a": "x" * 1000}])
     (path,) = data_files(table)
     assert pq.read_metadata(path).row_group(0).column(0).compression == expected
     assert path.name.startswith("part-")
-    assert path.name.endswith(f"-0.{codec}.parquet")
+    assert path.name.endswith(f"-0{suffix}.parquet")
     assert table.scan().to_arrow().to_pylist() == [{"a": "x" * 1000}]
 
 

@@ -44,6 +44,7 @@ from lakebed.storage import explained
 _KEY_ID: Final = (2**31 - 1) // 2
 _SEQUENCE_FIELD: Final = Field(2**31 - 2, SEQUENCE_COLUMN, Atomic("BIGINT", nullable=False))
 _KIND_FIELD: Final = Field(2**31 - 3, KIND_COLUMN, Atomic("TINYINT", nullable=False))
+_CODEC_IN_NAMES: Final = {"zstd": ".zst", "gzip": ".gz", "bzip2": ".bz2", "none": ""}
 _MAX_GROUP_ROWS: Final = 1024 * 1024
 _ROW_GROUP_BYTES: Final = 128 * 1024 * 1024
 
@@ -59,8 +60,9 @@ class FileLayout:
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def new_name(self, prefix: str) -> str:
-        codec = f".{self.options.file_compression}" if self.options.suffix_includes_compression else ""
-        return f"{prefix}{self.unique}-{next(self.numbers)}{codec}.parquet"
+        codec = self.options.file_compression if self.options.suffix_includes_compression else "none"
+        suffix = _CODEC_IN_NAMES.get(codec, f".{codec}")  # as Paimon names files
+        return f"{prefix}{self.unique}-{next(self.numbers)}{suffix}.parquet"
 
     def folder(self, partition: Sequence[object], bucket: int) -> str:
         path = partition_folder(self.schema, partition, self.options)

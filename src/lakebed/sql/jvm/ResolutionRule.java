@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.InputFileName;
 import org.apache.spark.sql.catalyst.plans.QueryPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Assignment;
 import org.apache.spark.sql.catalyst.plans.logical.InsertAction;
+import org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement;
 import org.apache.spark.sql.catalyst.plans.logical.InsertStarAction;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.MergeIntoTable;
@@ -41,6 +42,8 @@ import scala.runtime.AbstractPartialFunction;
  *
  * <p>Structs: their fields are matched by name. Spark would cast them by position.
  *
+ * <p>Texts in INSERT, UPDATE and MERGE: they are cast to the types of the columns (TextCasts.java).
+ *
  * <p>The function input_file_name() over an append table: it becomes the metadata column with the path of the file.
  */
 public final class ResolutionRule extends Rule {
@@ -53,11 +56,22 @@ public final class ResolutionRule extends Rule {
   private static final String MERGE_SCHEMA = "write.merge-schema";
 
   public TreeNode apply(TreeNode plan) {
-    return plan.transform(new Statements()).transform(new InputFiles());
+    return plan.transform(new Inserts()).transform(new Statements()).transform(new InputFiles());
   }
 
   public String ruleName() {
     return NAME;
+  }
+
+  private static final class Inserts extends AbstractPartialFunction {
+    public boolean isDefinedAt(Object node) {
+      return node instanceof InsertIntoStatement && TextCasts.ofInsert((InsertIntoStatement) node) != null;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      LogicalPlan changed = node instanceof InsertIntoStatement ? TextCasts.ofInsert((InsertIntoStatement) node) : null;
+      return changed == null ? otherwise.apply(node) : changed;
+    }
   }
 
   private static final class Statements extends AbstractPartialFunction {
@@ -164,14 +178,15 @@ public final class ResolutionRule extends Rule {
       return value == given.value() ? given : new Assignment(given.key(), value);
     }
 
-    private Expression shaped(Expression value, DataType wanted) {
+    private Expression shaped(Expression given, DataType wanted) {
+      Expression value = TextCasts.cast(given, wanted);
       boolean isCast = value instanceof Cast && ((TreeNode) value).getTagValue(Cast$.MODULE$.BY_TABLE_INSERTION()).isDefined();
       if (!isCast) {
         return Shapes.byName(value, wanted, null, fills);
       }
-      Expression given = ((Cast) value).child(); // Spark has added the cast already
-      Expression changed = Shapes.byName(given, wanted, null, fills);
-      if (changed == given) {
+      Expression inner = ((Cast) value).child(); // Spark has added the cast already
+      Expression changed = Shapes.byName(inner, wanted, null, fills);
+      if (changed == inner) {
         return value;
       }
       ArrayBuffer children = new ArrayBuffer();
@@ -183,9 +198,14 @@ public final class ResolutionRule extends Rule {
   /** Returns the table of Lakebed that a statement changes, null if it changes another one. */
   private static DataSourceV2Relation target(LogicalPlan plan) {
     Object found = EliminateSubqueryAliases$.MODULE$.apply((LogicalPlan) plan.children().apply(0));
-    boolean ours =
-        found instanceof DataSourceV2Relation && ((DataSourceV2Relation) found).table() instanceof Function;
-    return ours ? (DataSourceV2Relation) found : null;
+    return found instanceof DataSourceV2Relation && isOurs((DataSourceV2Relation) found)
+        ? (DataSourceV2Relation) found
+        : null;
+  }
+
+  /** Whether a table is one of Lakebed. */
+  static boolean isOurs(DataSourceV2Relation relation) {
+    return relation.table() instanceof Function;
   }
 
   private static LogicalPlan merge(MergeIntoTable merge, DataSourceV2Relation relation) {
@@ -289,7 +309,7 @@ public final class ResolutionRule extends Rule {
     return (Seq) made.toSeq();
   }
 
-  private static Attribute find(Seq columns, String name) {
+  static Attribute find(Seq columns, String name) {
     for (int i = 0; i < columns.size(); i++) {
       if (((Attribute) columns.apply(i)).name().equalsIgnoreCase(name)) {
         return (Attribute) columns.apply(i);
