@@ -28,7 +28,7 @@ def test_changes_are_of_known_and_new_keys() -> None:
     assert date_of(31) == "20250901"
 
 
-@pytest.mark.parametrize(("delta", "copy", "deep", "met"), [(350, 12.0, 1.4, [True] * 3), (500, 9.0, 1.6, [False] * 3)])
+@pytest.mark.parametrize(("delta", "copy", "deep", "met"), [(350, 12.0, 1.1, [True] * 3), (500, 9.0, 1.3, [False] * 3)])
 def test_goals(delta: int, copy: float, deep: float, met: list[bool]) -> None:
     found = Results(1, 30, 0.01, 1.0, 1000, [1.0], delta, [copy], 1000, {0: 1.0, 7: deep}, [1.0], [900, 1000])
     assert [line.startswith("met") for line in goals(found) if not line.startswith(" ")] == met

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import time
 from pathlib import Path
 
 import pytest
 from tests.effort import FULL
 from tests.fuzz import sample
+from tests.fuzz.limits import limit_memory
 from tests.fuzz.mutations import mutated
 from tests.races.crew import together
 
 from lakebed.errors import LakebedError
 
 TRIES = int(os.environ.get("LAKEBED_FUZZ", "3000" if FULL else "300"))
-MOST_BYTES = 4 << 30
 SLOWEST = 5.0
 
 
@@ -54,10 +53,3 @@ def decode_damaged(kind: str, files: list[bytes], tries: int) -> list[str]:
         if time.monotonic() > began + SLOWEST:
             wrong.append(f"{seed}: took {time.monotonic() - began:.1f} s")
     return wrong[:20]
-
-
-def limit_memory() -> None:
-    """Let the process have some memory more than it has."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0]) if Path("/proc/self/statm").exists() else 0
-    most = pages * resource.getpagesize() + MOST_BYTES
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))

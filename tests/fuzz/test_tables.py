@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tests.effort import FULL
 from tests.fuzz import sample
+from tests.fuzz.limits import limit_memory
 from tests.fuzz.mutations import mutated
-from tests.fuzz.test_decoders import limit_memory
 from tests.races.crew import together
 
 import lakebed

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
-from tests.chain.test_machine import ChainLife, PartialUpdateLife, Rows, VectorLife
+from tests.chain.chain_life import ChainLife, PartialUpdateLife, Rows, VectorLife
 from tests.interop.oracle import Oracle
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from tests.servers.minio import MinIO
 from tests.servers.proxy import Proxy, Request
-from tests.storage.test_round_trips import COSTS, World, rows
+from tests.storage.costs import COSTS, World, rows
 
 import lakebed
 from lakebed import Lake

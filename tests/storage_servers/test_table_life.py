@@ -24,7 +24,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 @pytest.fixture
-def lake(server: Server) -> Lake:
+def place(server: Server) -> Lake:
     made = lakebed.connect(f"{server.create_bucket(f'life-{uuid.uuid4()}')}/w", options=server.options)
     made.create_database("db")
     return made
@@ -43,8 +43,8 @@ def shown(table: Table, **at: Any) -> dict[int, str]:
     return found
 
 
-def test_an_append_table(lake: Lake, server: Server) -> None:
-    table = lake.create_table("db.t", "k BIGINT, v STRING, day STRING", partition_by=["day"])
+def test_an_append_table(place: Lake, server: Server) -> None:
+    table = place.create_table("db.t", "k BIGINT, v STRING, day STRING", partition_by=["day"])
     table.write(pairs({1: "a", 2: "b"}, day="1"))
     table.write(pairs({3: "c"}, day="2"))
     table.create_tag("two")
@@ -69,24 +69,24 @@ def test_an_append_table(lake: Lake, server: Server) -> None:
     table.expire_snapshots(retain_max=1, retain_min=1)
     table.remove_orphan_files(older_than="2999-01-01", dry_run=False, force=True)  # of what fast-forward replaced
     check_whole(table)
-    renamed = lake.rename_table("db.t", "db.u")
+    renamed = place.rename_table("db.t", "db.u")
     assert shown(renamed) == {1: "a", 2: "b", 3: "c", 6: "f"}
-    assert lake.tables("db") == ["u"]
+    assert place.tables("db") == ["u"]
     with pytest.raises(NotFoundError):
-        lake.table("db.t")
-    opened = lakebed.connect(lake.warehouse, options=server.options).table("db.u")
+        place.table("db.t")
+    opened = lakebed.connect(place.warehouse, options=server.options).table("db.u")
     assert shown(opened, where="k > 2") == {3: "c", 6: "f"}
-    lake.drop_table("db.u")
-    assert lake.tables("db") == []
-    assert lake.create_table("db.u", "k BIGINT, v STRING").latest_snapshot() is None
-    lake.drop_database("db", cascade=True)
-    assert lake.databases() == []
+    place.drop_table("db.u")
+    assert place.tables("db") == []
+    assert place.create_table("db.u", "k BIGINT, v STRING").latest_snapshot() is None
+    place.drop_database("db", cascade=True)
+    assert place.databases() == []
 
 
 @pytest.mark.parametrize("bucket", ["2", "-1"])
-def test_a_primary_key_table(lake: Lake, bucket: str) -> None:
+def test_a_primary_key_table(place: Lake, bucket: str) -> None:
     options = {"bucket": bucket, "dynamic-bucket.target-row-num": "3", "changelog-producer": "input"}
-    table = lake.create_table("db.t", "k BIGINT, v STRING", primary_key=["k"], options=options)
+    table = place.create_table("db.t", "k BIGINT, v STRING", primary_key=["k"], options=options)
     table.write(pairs(dict.fromkeys(range(8), "a")))
     schema = table._store.schema()
     stream = TableStream(table._store, schema, schema.fields, None, True)
@@ -108,8 +108,8 @@ def test_a_primary_key_table(lake: Lake, bucket: str) -> None:
     check_whole(table)
 
 
-def test_a_chain_table(lake: Lake) -> None:
-    days = new_table(lake)
+def test_a_chain_table(place: Lake) -> None:
+    days = new_table(place)
     days.load(1, {1: "a", 2: "a", 3: "a"})
     days.change(2, {1: "b", 4: "b"})
     days.change(4, {2: None})

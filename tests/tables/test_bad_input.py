@@ -87,7 +87,7 @@ BAD_OPTIONS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({"bukcet": "2"}, ("unknown option 'bukcet'", "table db.", "did you mean 'bucket'?")),
     ({"target-file-sizes": "1 mb"}, ("did you mean 'target-file-size'?",)),
     ({"branch-merge.enabled": "true", "primary-key": "id"}, ("primary-key",)),
-    ({"bucket": "many"}, ("option 'bucket'", "'many'", "whole number")),
+    ({"bucket": "many"}, ("option 'bucket'", "'many'", "-1 (dynamic")),
     ({"target-file-size": "big"}, ("target-file-size", "a size such as 128 mb")),
     ({"file.format": "orc"}, ("file.format", "Parquet only")),
     ({"file.compression": "brotli"}, ("file.compression", "use zstd")),
