@@ -41,6 +41,12 @@ SELECT sys.max_pt('t');
 --! is not partitioned, so it has no largest partition
 SELECT sys.max_pt('nope');
 --! unknown table 'nope'
+SELECT sys.max_pt(region) FROM days;
+--! function max_pt takes a constant, not a column: sys.max_pt('db.t')
+SELECT id FROM days WHERE region = sys.max_pt(concat(region, 's'));
+--! takes a constant
+SELECT sys.max_pt(concat('da', 'ys'));
+--> 2024-01-31
 SELECT sys.max_pt(7);
 --! takes the name of a table: sys.max_pt('db.t')
 SELECT sys.nope('t');
