@@ -575,7 +575,7 @@ _SPARK: Final = (
     Option("write.hive-style-dynamic-partition.enabled", KEPT, BOOL, "false", "Whether inserts of other engines order columns as Hive does."),
     Option("write.data-evolution.*", KEPT, TEXT, None, "How often Spark retries an update of a table with data evolution."),
     Option("read.changelog", HONOURED, BOOL, "false", "Whether spark.read and spark.readStream return the row kind of each row. Pass it to the reader; it has no effect on a table."),
-    Option("read.allow.fullScan", KEPT, BOOL, "true", "Whether Paimon's Spark connector may read all partitions."),
+    Option("read.allow.fullScan", HONOURED, BOOL, "true", "Whether an SQL query may read all partitions of a partitioned table."),
     Option("read.stream.maxBytesPerTrigger", HONOURED, LONG, None, "Maximum number of bytes of a streaming batch.", unset="no limit"),
     Option("read.stream.maxFilesPerTrigger", HONOURED, INT, None, "Maximum number of files of a streaming batch.", unset="no limit"),
     Option("read.stream.maxRowsPerTrigger", HONOURED, LONG, None, "Maximum number of rows of a streaming batch.", unset="no limit"),

@@ -8,7 +8,7 @@ of files that need no merge like a read of Parquet files.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -30,6 +30,8 @@ _READ: Final = "org.apache.spark.sql.connector.read."
 _SMALL_ROOTS: Final = ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "DATE", "BIGINT", "FLOAT", "DOUBLE")
 
 MakeParts = Callable[[Sequence[str], pred.Node | None], Sequence[Part]]
+Check = Callable[[pred.Node | None], None]
+"""Raises an error for a query with this condition that may not run."""
 """Returns the parts of a scan of these columns with this condition, at the version that the table was opened at."""
 MakeStream = Callable[[str], Any]
 """Returns the stream of a table, given a checkpoint folder."""
@@ -95,8 +97,10 @@ class TableScan(
         make_stream: MakeStream,
         limit: int | None,
         origins: Sequence[Field],
+        check: Callable[[], None],
     ) -> None:
         super().__init__(jvm, [*fields, *origins], title)
+        self._check = check
         self._origins = origins
         self._parts = [planned_on(jvm.spark, part) for part in parts]
         self._make_stream = make_stream
@@ -113,6 +117,7 @@ class TableScan(
 
     @cached_property
     def _frame(self) -> Any:
+        self._check()
         rows = to_spark(self._jvm.spark, self._parts, limit=self._limit, origins=self._origins)
         # Without other columns the parts read one, which does not belong to the scan.
         return rows.select(*(named(field.name) for field in self._fields)) if self._origins else rows
@@ -197,9 +202,11 @@ class TableScanBuilder(
         make_parts: MakeParts,
         make_stream: MakeStream,
         origins: Sequence[Field],
+        check: Check,
     ) -> None:
         super().__init__(jvm)
         self._title = title
+        self._check = check
         self._all = fields
         self._fields = fields
         self._all_origins = origins
@@ -239,7 +246,10 @@ class TableScanBuilder(
         node = pred.conjunction(self._nodes) if self._nodes else None
         read = self._fields or [_smallest(self._all)]  # count(*) needs no column
         parts = self._make_parts([field.name for field in read], node)
-        return TableScan(self._jvm, self._fields, self._title, parts, self._make_stream, self._limit, self._origins)
+        check = partial(self._check, node)
+        return TableScan(
+            self._jvm, self._fields, self._title, parts, self._make_stream, self._limit, self._origins, check
+        )
 
     def _predicates(self, items: Sequence[Any]) -> Any:
         return self._jvm.array(self._jvm.connector.expressions.filter.Predicate, items)

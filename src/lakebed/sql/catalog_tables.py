@@ -10,7 +10,9 @@ import pyarrow as pa
 from lakebed.errors import DataError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.types.data_types import Field, field_from_arrow
+from lakebed.metadata.plan.interval import INCREMENTAL_OPTIONS
 from lakebed.operations.read_changes import Part
+from lakebed.options import TableOptions
 from lakebed.rows.row_origins import origin_fields
 from lakebed.spark.write.write_mode import WriteMode
 from lakebed.sql.analyze_table import analyze_table, is_analysis
@@ -28,7 +30,7 @@ from lakebed.sql.row_changes import change_rows
 from lakebed.sql.sys_tables import GlobalTable
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
-from lakebed.table.internals import parts_of, store_of
+from lakebed.table.internals import partitions_of, parts_of, store_of
 
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog."
 _READ_AND_WRITE: Final = (
@@ -138,7 +140,22 @@ class TableProxy(_Table, implements=_TABLE):
         def stream(checkpoint: str) -> Any:
             return micro_batch_stream(self._jvm, store_of(table), self._fields, _stream_options(options), checkpoint)
 
-        return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts, stream, self._origins)
+        def check(node: pred.Node | None) -> None:
+            if not TableOptions(table.options).read_allow_full_scan:
+                self._check_partitions(table, node)
+
+        return TableScanBuilder(self._jvm, f"lakebed {self._name}", self._fields, parts, stream, self._origins, check)
+
+    def _check_partitions(self, table: Table, node: pred.Node | None) -> None:
+        """Raises UnsupportedError if a query with this condition reads all partitions."""
+        if not table.schema.partition_keys or any(name in table.options for name in INCREMENTAL_OPTIONS):
+            return
+        read = len(partitions_of(table.scan(None, node, **self._travel)))
+        if read and read == len(partitions_of(table.scan(**self._travel))):
+            raise UnsupportedError(
+                f"table {self._name}: the query would read all {read} partitions. Full scan is not supported. Name some in "
+                f"WHERE ({', '.join(table.schema.partition_keys)}), or set 'read.allow.fullScan' to true"
+            )
 
     def _check_columns(self, table: Table, columns: Sequence[str]) -> None:
         """Raises UnsupportedError if the version lacks a column: Spark before 4.3 reads columns before options."""

@@ -18,6 +18,7 @@ from lakebed.sql import options_in_names
 from lakebed.sql.catalog_tables import SCAN_OPTIONS, OpenTable, StagedTableProxy, SystemTableProxy, TableProxy
 from lakebed.sql.ddl import changes, definition
 from lakebed.sql.evolve_on_write import MERGE_SCHEMA
+from lakebed.sql.functions import FUNCTIONS, MaxPartition
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import JavaThrow, Proxy
 from lakebed.sql.names import (
@@ -359,18 +360,19 @@ class Catalog(
 
     # ------------------------------------------------------------------------------- functions and procedures
 
-    def listFunctions(self, _namespace: Any) -> Any:  # noqa: N802 - Java's name
-        return self._jvm.array(self._jvm.connector.catalog.Identifier, [])
+    def listFunctions(self, namespace: Any) -> Any:  # noqa: N802 - Java's name
+        identifiers = self._jvm.connector.catalog.Identifier
+        names = FUNCTIONS if list(namespace) == [_SYS] else ()
+        return self._jvm.array(identifiers, [identifiers.of(namespace, name) for name in names])
 
     def loadFunction(self, ident: Any) -> Any:  # noqa: N802 - Java's name
-        """Raises the error on which Spark reports an unknown function with suggestions.
+        """Returns a function; for another name, raises the error that Spark reports with suggestions."""
+        if not self.functionExists(ident):
+            raise JavaThrow(self._jvm.sql.catalyst.analysis.NoSuchFunctionException(ident))
+        return MaxPartition(self._jvm, self._named)
 
-        The catalog has no functions.
-        """
-        raise JavaThrow(self._jvm.sql.catalyst.analysis.NoSuchFunctionException(ident))
-
-    def functionExists(self, _ident: Any) -> bool:  # noqa: N802 - Java's name
-        return False
+    def functionExists(self, ident: Any) -> bool:  # noqa: N802 - Java's name
+        return list(ident.namespace()) == [_SYS] and ident.name().lower() in FUNCTIONS
 
     def listProcedures(self, namespace: Any) -> Any:  # noqa: N802 - Java's name
         identifiers = self._jvm.connector.catalog.Identifier
@@ -397,6 +399,13 @@ class Catalog(
             if self._has_base(".".join(parts[-2:])):
                 raise
             raise JavaThrow(options_in_names.no_such_table(self._jvm, ".".join(parts[-2:]))) from None
+
+    def _named(self, name: str) -> Table:
+        """Opens the table that an argument of a function names, as a query would read it."""
+        parts = name.replace("`", "").split(".")
+        if len(parts) == 1:
+            parts = [*list(self._jvm.session_state.catalogManager().currentNamespace()), *parts]
+        return self._opened(name, session_options(self._jvm, self._catalog_name, ".".join(parts[-2:])))
 
     def _opened(self, name: str, options: Mapping[str, str]) -> Table:
         """Opens the table that an argument names: with or without catalog, or in the current database."""

@@ -44,6 +44,8 @@ import scala.runtime.AbstractPartialFunction;
  *
  * <p>Texts in INSERT, UPDATE and MERGE: they are cast to the types of the columns (TextCasts.java).
  *
+ * <p>Functions of the catalog: they take constants only (Calls.java).
+ *
  * <p>The function input_file_name() over an append table: it becomes the metadata column with the path of the file.
  */
 public final class ResolutionRule extends Rule {
@@ -56,7 +58,8 @@ public final class ResolutionRule extends Rule {
   private static final String MERGE_SCHEMA = "write.merge-schema";
 
   public TreeNode apply(TreeNode plan) {
-    return plan.transform(new Inserts()).transform(new Statements()).transform(new InputFiles());
+    TreeNode resolved = plan.transform(new Inserts()).transform(new Statements()).transform(new InputFiles());
+    return resolved.transform(new Calls());
   }
 
   public String ruleName() {
