@@ -265,3 +265,13 @@ def test_planning_opens_no_data_file(many: lakebed.Table) -> None:
         path.unlink()
     assert many.scan(where="v = 5 AND p = 'b'").plan().file_count == 1
     assert "to read: 1 file, " in many.scan(where="v = 5 AND p = 'b'").explain()
+
+
+def test_a_column_that_no_file_has_is_null_in_every_row(lake: lakebed.Lake) -> None:
+    table = lake.create_table("db.added", "id INT")
+    for number in range(2):
+        table.write([{"id": number}, {"id": 10 + number}])
+    table.alter(changes.AddColumn("note", "STRING"))
+    assert table.scan(["note"]).to_arrow().to_pylist() == [{"note": None}] * 4
+    assert table.scan(["note"], where="id >= 10").to_arrow().to_pylist() == [{"note": None}] * 2
+    assert table.scan(["note"], where="note IS NULL").to_arrow().num_rows == 4

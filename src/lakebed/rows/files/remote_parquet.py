@@ -36,6 +36,8 @@ def read_remote_parquet(
         for groups, ranges in _pieces(file, schema, columns, rows)
     ]
     tables = run_together(pieces, threads=_PIECES_AT_ONCE)
+    if not columns:  # concat_tables would lose the number of rows
+        return pa.table({"": pa.nulls(sum(len(table) for table in tables))}).select([])
     empty = pa.schema([schema.field(name) for name in columns]).empty_table()
     return pa.concat_tables(tables) if tables else empty
 
