@@ -58,8 +58,13 @@ TIMELESS = "Paimon takes the version and does not look at it"
 REPLACED = "Paimon 0.9 drops the replaced table with its snapshots, tags and branches"
 METADATA = "Paimon 0.9 has the path and the row index only, and not in the conditions of changes"
 CONSTRAINTS = "Spark 3.5 has no constraints"
+FULL_SCANS = "read.allow.fullScan came after Paimon 0.9"
+TEXTS = "Paimon 0.9 writes NULL for a text that is no value of the type, unless Spark's ANSI mode is on"
+TEXTS_MERGED = "Paimon 0.9 does not cast texts in MERGE"
+POLICY = "Paimon 0.9 casts whatever the policy of Spark says"
 
 RULES = [
+    Difference(EVERY, r"(?i)\bsys\.max_pt\(", FAILS, "the function came after Paimon 0.9"),
     Difference(EVERY, r"\btotal_buckets\b", FAILS, "the column came after Paimon 0.9"),
     Difference(EVERY, r"\bWITH \('", FAILS, "Spark 3.5 does not know options after a table's name"),
     Difference(EVERY, r"\bWITH SCHEMA EVOLUTION\b", FAILS, "Spark 3.5 does not know the clause"),
@@ -739,6 +744,19 @@ OF_FILES = [
     Difference("constraints", "CREATE OR REPLACE TABLE b (id INT, v STRING, PRIMARY KEY (v, id))", FAILS, CONSTRAINTS),
     Difference("constraints", "SHOW TBLPROPERTIES b ('primary-key')", FAILS, CONSTRAINTS, nth=2),
     Difference("constraints", "CREATE TABLE d (id INT, v STRING, PRIMARY KEY (id)) TBLPROPERTIES", FAILS, CONSTRAINTS),
+    Difference("full_scans", "SELECT * FROM t", PASSES, FULL_SCANS),
+    Difference("full_scans", "SELECT count(*) FROM t WHERE p > 0", PASSES, FULL_SCANS),
+    Difference("full_scans", "SELECT * FROM t WHERE id > 0", PASSES, FULL_SCANS),
+    Difference("full_scans", "SELECT * FROM t", PASSES, FULL_SCANS, nth=6),
+    Difference("text_values", "MERGE INTO t USING (SELECT '2' AS i, '2030-01-01' AS e UNION ALL", FAILS, TEXTS_MERGED),
+    Difference("text_values", "SELECT id, d, m, p FROM t WHERE id IN (2, 6) ORDER BY id", ROWS, TEXTS_MERGED),
+    Difference("text_values-append", "INSERT INTO t (id, p) VALUES ('x', 1)", PASSES, TEXTS),
+    Difference("text_values", "UPDATE t SET m = 'x' WHERE id = 1", PASSES, TEXTS),
+    Difference("text_values", "INSERT INTO t (id, d, p) VALUES (8, '2024-13-01', 1)", PASSES, TEXTS),
+    Difference("text_values", "INSERT INTO t (id, p) VALUES ('8', 1)", PASSES, POLICY),
+    Difference("text_values", "SELECT count(*) FROM t", ROWS, TEXTS),
+    Difference("errors", "INSERT INTO t VALUES (true, 'a', DATE '2024-01-01')", PASSES, POLICY),
+    Difference("errors", "SELECT count(*) FROM t", ROWS, POLICY),
 ]
 
 DIFFERENCES = RULES + OF_FILES
