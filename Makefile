@@ -27,7 +27,7 @@ PYTEST2 = $(BIN)/python -m pytest -n 2 --dist worksteal
 help:
 	@echo "make demo       a chain table on Spark: a full load, a month of changes, any day whole, compaction, storage"
 	@echo "make test       lint, types, layers, fast tests and a smoke on Spark: before every push (8 minutes on 2 cores)"
-	@echo "make check      everything: all of the targets below up to cluster, with a table of their times (about 75 minutes)"
+	@echo "make check      everything: all of the targets below up to cluster, with a table of their times (about 65 minutes)"
 	@echo "make storage    S3, Google Cloud Storage, Azure and HDFS: tables on real servers on this machine (Go, Node, Maven)"
 	@echo "make long       fault matrices, races and benchmarks, and properties and state machines with all of their examples"
 	@echo "make spark      tables read and written on Spark, in a local session"
