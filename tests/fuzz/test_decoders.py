@@ -20,13 +20,6 @@ TRIES = int(os.environ.get("LAKEBED_FUZZ", "3000" if FULL else "300"))
 SLOWEST = 5.0
 
 
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("fuzz") / "w"
-    sample.make(folder)
-    return folder
-
-
 @pytest.mark.scales
 @pytest.mark.parametrize("kind", sample.DECODERS)
 def test_a_decoder_refuses_damage_and_names_the_file(kind: str, warehouse: Path) -> None:

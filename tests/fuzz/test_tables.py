@@ -50,13 +50,6 @@ def row_of(table: lakebed.Table) -> list[dict[str, Any]]:
     return [{"id": 7, "v": "x", **({"day": "0"} if table.schema.partition_keys else {})}]
 
 
-@pytest.fixture(scope="module")
-def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("fuzz") / "w"
-    sample.make(folder)
-    return folder
-
-
 @pytest.mark.scales
 @pytest.mark.parametrize("kind", sample.KINDS)
 def test_a_damaged_file_is_told_of_and_nothing_else_is_touched(kind: str, warehouse: Path, tmp_path: Path) -> None:
