@@ -395,7 +395,7 @@ def test_rows_of_a_partition_are_divided_by_the_size_of_files(
 
 
 def test_every_bucket_is_one_sorted_run_of_files_near_the_target_size(store: Make, spark: Any) -> None:
-    options = {"bucket": "2", "target-file-size": "200 kb", "write-only": "true"}
+    options = {"bucket": "2", "target-file-size": "100 kb", "write-only": "true"}
     table = store(primary_key=["id"], options=options)
     put(table, spark.sql("SELECT id, uuid() v FROM range(0, 40000, 1, 4)"))
     made = entries(table)
