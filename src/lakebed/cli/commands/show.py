@@ -36,11 +36,14 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a table: columns, keys, options, size, latest snapshot, branches and tags, warnings."""
+    from lakebed.system_tables.files import partitions as branch_partitions  # noqa: PLC0415 - as below
+    from lakebed.table.internals import store_of  # noqa: PLC0415 - with Arrow, which --help need not wait for
+
     table = open_table(warehouse, name)
     schema, latest = table.schema, latest_snapshots(table)
     lake = open_lake(warehouse)
     partitions = lake.system_table(system_name(name, "partitions")).scan().to_arrow()
-    files = lake.system_table(system_name(name, "files")).scan(["file_size_in_bytes"]).to_arrow()
+    held = [branch_partitions(store_of(one)) for one in (table, *map(table.branch, table.data_branches()))]
     record = {
         "name": table.name,
         "branch": table.branch_name,
@@ -66,8 +69,8 @@ def show(
         "latest_snapshots": {branch: snapshot_record(snapshot) for branch, snapshot in latest.items()},
         "data_branches": table.data_branches(),
         "record_count": sum(snapshot.total_record_count for snapshot in latest.values()),
-        "file_count": len(files),
-        "file_size_in_bytes": int(files["file_size_in_bytes"].to_numpy().sum()),
+        "file_count": sum(int(part["file_count"].to_numpy().sum()) for part in held),
+        "file_size_in_bytes": sum(int(part["file_size_in_bytes"].to_numpy().sum()) for part in held),
         "partition_count": len(partitions) if schema.partition_keys else None,
         "branches": table.branches(),
         "tags": {tag: snapshot.id for tag, snapshot in table.tags().items()},
