@@ -345,7 +345,8 @@ class StorageContract:
 
         def watch() -> None:
             while not done.is_set():
-                partial.extend(info.size for info in storage.list(folder) if info.size != size)
+                found = [info for info in storage.list(folder) if not info.is_dir]  # MinIO shows a folder first
+                partial.extend(info.size for info in found if info.size != size)
 
         watcher = threading.Thread(target=watch)
         watcher.start()

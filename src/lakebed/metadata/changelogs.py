@@ -11,15 +11,15 @@ import contextlib
 from collections.abc import Iterable, Sequence
 
 from lakebed.errors import LakebedError, NotFoundError
-from lakebed.format.paths import CHANGELOG_PREFIX, id_of
+from lakebed.format.paths import CHANGELOG_PREFIX
 from lakebed.format.snapshot import Snapshot, snapshot_from_json, snapshot_to_json
+from lakebed.metadata.numbered_files import numbered_files
 from lakebed.metadata.store import TableStore
 
 
 def changelog_ids(store: TableStore) -> list[int]:
     """Returns the ids of the long-lived changelogs of a branch, ascending."""
-    found = (id_of(info.name, CHANGELOG_PREFIX) for info in store.storage.list(store.paths.changelogs))
-    return sorted(number for number in found if number is not None)
+    return list(numbered_files(store.storage, store.paths.changelogs, CHANGELOG_PREFIX))
 
 
 def find_changelog(store: TableStore, number: int) -> Snapshot | None:

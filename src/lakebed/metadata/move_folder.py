@@ -26,6 +26,7 @@ from typing import Final
 
 from lakebed.errors import AlreadyExistsError, CorruptError, NotFoundError
 from lakebed.format.paths import SCHEMA_PREFIX, SIDECAR_FOLDER, id_of
+from lakebed.metadata.numbered_files import numbered_files
 from lakebed.storage import FileInfo, Storage, run_all
 
 _DELETING: Final = f"{SIDECAR_FOLDER}/deleting"
@@ -181,8 +182,7 @@ def _claim(storage: Storage, mark: _Move, target: str) -> None:
 
 def _last_claim(storage: Storage, source: str) -> tuple[int, bytes | None]:
     folder = f"{source}/{SIDECAR_FOLDER}"
-    names = [info.name for info in storage.list(folder, hidden=True) if info.name.startswith(_CLAIM_OF_MOVE)]
-    number = max((int(name.removeprefix(_CLAIM_OF_MOVE)) for name in names), default=0)
+    number = max(numbered_files(storage, folder, _CLAIM_OF_MOVE), default=0)
     return number, _read(storage, f"{folder}/{_CLAIM_OF_MOVE}{number}") if number else None
 
 

@@ -13,8 +13,9 @@ from functools import partial
 from typing import Final
 
 from lakebed.errors import CommitConflictError, LakebedError, NotFoundError, StorageError
-from lakebed.format.paths import SCHEMA_PREFIX, TablePaths, id_of
+from lakebed.format.paths import SCHEMA_PREFIX, TablePaths
 from lakebed.format.schema.table_schema import TableSchema
+from lakebed.metadata.numbered_files import numbered_files
 from lakebed.metadata.one_look import forget_answer
 from lakebed.options import TableOptions
 from lakebed.storage import Storage, Sync, run_all, run_both
@@ -49,8 +50,7 @@ class Schemas:
 
     def ids(self) -> list[int]:
         """Returns the ids that exist, ascending."""
-        found = (id_of(info.name, SCHEMA_PREFIX) for info in self._storage.list(self._paths.schemas))
-        return sorted(schema_id for schema_id in found if schema_id is not None)
+        return list(numbered_files(self._storage, self._paths.schemas, SCHEMA_PREFIX))
 
     def get(self, schema_id: int) -> TableSchema:
         """Returns one schema by its id."""

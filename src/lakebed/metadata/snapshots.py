@@ -16,8 +16,9 @@ from functools import partial
 from typing import Final
 
 from lakebed.errors import CorruptError, NotFoundError, StorageError
-from lakebed.format.paths import SNAPSHOT_PREFIX, TAG_PREFIX, TablePaths, id_of
+from lakebed.format.paths import SNAPSHOT_PREFIX, TAG_PREFIX, TablePaths
 from lakebed.format.snapshot import Snapshot, snapshot_from_json, snapshot_to_json
+from lakebed.metadata.numbered_files import numbered_files
 from lakebed.metadata.one_look import forget_answer
 from lakebed.storage import Storage, Sync, run_all, run_both, run_together
 
@@ -44,8 +45,7 @@ class Snapshots:
 
     def ids(self) -> list[int]:
         """Returns the ids that exist, ascending."""
-        found = (id_of(info.name, SNAPSHOT_PREFIX) for info in self._storage.list(self._paths.snapshots))
-        return sorted(snapshot_id for snapshot_id in found if snapshot_id is not None)
+        return list(numbered_files(self._storage, self._paths.snapshots, SNAPSHOT_PREFIX))
 
     def get(self, snapshot_id: int) -> Snapshot:
         """Returns one snapshot by its id."""

@@ -186,6 +186,7 @@ def use_prompt(screen: Terminal) -> None:
     assert "error: [PARSE_SYNTAX_ERROR]" in screen.until("lakebed> ")
     screen.type("SELECT 'half\n")
     screen.until("-> ")
+    time.sleep(1)  # Python sees a Ctrl-C between showing the prompt and reading only with the next key
     screen.type("\x03")
     screen.until("lakebed> ")
     screen.type("SELECT count(*) FROM range(1000000000000) WHERE id % 7 = rand();\n")

@@ -59,6 +59,12 @@ def test_a_snapshot_that_lacks_what_it_must_have(lake: lakebed.Lake) -> None:
     assert found(table) == [(ERROR, "unreadable-snapshot", "snapshot/snapshot-4")]
 
 
+def test_a_folder_in_the_place_of_the_next_snapshot(lake: lakebed.Lake) -> None:
+    table = appended(lake)
+    stored_path(table.path, "snapshot/snapshot-5").mkdir()
+    assert (ERROR, "unreadable-snapshot", "snapshot/snapshot-5") in found(table)
+
+
 def test_a_snapshot_under_another_number(lake: lakebed.Lake) -> None:
     table = appended(lake, commits=1)
     Surgeon(table).change_snapshot(1, id=7)

@@ -53,8 +53,9 @@ from lakebed.format.history_sidecar import (
     last_by_id,
     segment_of,
 )
-from lakebed.format.paths import HISTORY_PREFIX, id_of
+from lakebed.format.paths import HISTORY_PREFIX
 from lakebed.format.snapshot import FIRST_SNAPSHOT_ID, Snapshot
+from lakebed.metadata.numbered_files import numbered_files
 from lakebed.metadata.store import TableStore
 from lakebed.storage import FileInfo, run_all, run_both, run_together
 
@@ -365,10 +366,9 @@ _indexes: Final[OrderedDict[str, HistoryIndex]] = OrderedDict()
 
 def _segment_files(store: TableStore) -> dict[int, FileInfo]:
     try:
-        infos: Iterable[FileInfo] = store.storage.list(store.paths.history_index)
+        return numbered_files(store.storage, store.paths.history_index, HISTORY_PREFIX)
     except StorageError:  # a folder without permission counts as missing
-        infos = ()
-    return {number: info for info in infos if (number := id_of(info.name, HISTORY_PREFIX)) is not None}
+        return {}
 
 
 def _is_same(segment: _Segment | None, info: FileInfo) -> bool:

@@ -30,10 +30,11 @@ from typing import Final
 
 from lakebed.errors import NotFoundError, StorageError
 from lakebed.format.human_text import ids_text
-from lakebed.format.paths import SNAPSHOT_PREFIX, id_of
+from lakebed.format.paths import SNAPSHOT_PREFIX
 from lakebed.format.printed import Printed
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.metadata.changelogs import keep_changelogs, remove_changelogs
+from lakebed.metadata.numbered_files import numbered_files
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.metadata.references.candidates import Candidates
 from lakebed.metadata.references.continuity import Link, links
@@ -186,8 +187,7 @@ class _Going:
     def of(store: TableStore, begin: int, end: int, options: TableOptions) -> _Going:
         sizes = {
             number: info.size
-            for info in store.storage.list(store.paths.snapshots)
-            if (number := id_of(info.name, SNAPSHOT_PREFIX)) is not None
+            for number, info in numbered_files(store.storage, store.paths.snapshots, SNAPSHOT_PREFIX).items()
         }
         # A fast-forward may leave a gap before the first snapshot of the branch, and ``end`` may be in it.
         kept = min((number for number in sizes if number >= end), default=end)
@@ -284,8 +284,8 @@ def _snapshots_after(store: TableStore, number: int) -> list[Snapshot]:
     """Returns the snapshots after this one. Snapshot files that an earlier call read are cached by size and time."""
     listed = {
         found: info
-        for info in store.storage.list(store.paths.snapshots)
-        if (found := id_of(info.name, SNAPSHOT_PREFIX)) is not None and found > number
+        for found, info in numbered_files(store.storage, store.paths.snapshots, SNAPSHOT_PREFIX).items()
+        if found > number
     }
     known: dict[int, Snapshot] = {}
     for found, info in listed.items():

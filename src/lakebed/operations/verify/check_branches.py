@@ -18,11 +18,11 @@ from lakebed.format.paths import (
     SCHEMA_PREFIX,
     SNAPSHOT_PREFIX,
     TAG_PREFIX,
-    id_of,
 )
 from lakebed.format.schema.table_schema import TableSchema, highest_id
 from lakebed.format.snapshot import Snapshot, is_intact, snapshot_from_json
 from lakebed.metadata.consumers import find_consumer
+from lakebed.metadata.numbered_files import numbered_files
 from lakebed.metadata.references.lost_snapshots import lost_all
 from lakebed.metadata.store import TableStore
 from lakebed.operations.verify.report import Findings, Repair, some
@@ -82,11 +82,6 @@ def read_branch(store: TableStore, found: Findings) -> Branch:
     return branch
 
 
-def _numbered(store: TableStore, folder: str, prefix: str) -> list[int]:
-    numbers = (id_of(info.name, prefix) for info in store.storage.list(folder) if not info.is_dir)
-    return sorted(number for number in numbers if number is not None)
-
-
 def _attempt(what: str, path: str, read: Callable[[bytes], T], store: TableStore, found: Findings) -> T | None:
     """Returns the parsed content of a small file.
 
@@ -113,7 +108,7 @@ def _attempt(what: str, path: str, read: Callable[[bytes], T], store: TableStore
 
 def _read_schemas(branch: Branch, found: Findings) -> None:
     store = branch.store
-    ids = _numbered(store, store.paths.schemas, SCHEMA_PREFIX)
+    ids = list(numbered_files(store.storage, store.paths.schemas, SCHEMA_PREFIX))
     for schema_id in ids:
         path = store.paths.schema(schema_id)
         schema = _attempt("schema", path, lambda text, path=path: TableSchema.from_json(text, where=path), store, found)  # type: ignore[misc]
@@ -147,7 +142,7 @@ def _read_schemas(branch: Branch, found: Findings) -> None:
 def _check_schema_ids(branch: Branch, found: Findings) -> None:
     """Check that schema ids have no gaps from 0 on, and that the schema of every snapshot exists."""
     paths = branch.store.paths
-    ids = _numbered(branch.store, paths.schemas, SCHEMA_PREFIX)
+    ids = list(numbered_files(branch.store.storage, paths.schemas, SCHEMA_PREFIX))
     users: dict[int, list[str]] = {}
     for holder in (*branch.snapshots, *branch.tags):
         users.setdefault(holder.snapshot.schema_id, []).append(holder.label)
@@ -178,7 +173,7 @@ def _check_schema_ids(branch: Branch, found: Findings) -> None:
 
 def _read_snapshots(branch: Branch, found: Findings) -> None:
     store = branch.store
-    branch.snapshot_ids = ids = _numbered(store, store.paths.snapshots, SNAPSHOT_PREFIX)
+    branch.snapshot_ids = ids = list(numbered_files(store.storage, store.paths.snapshots, SNAPSHOT_PREFIX))
     for snapshot_id in ids:
         path = store.paths.snapshot(snapshot_id)
         snapshot = _read_snapshot("snapshot", path, store, found)
@@ -255,7 +250,7 @@ def _read_tags(branch: Branch, found: Findings) -> None:
 
 def _read_changelogs(branch: Branch, found: Findings) -> None:
     store = branch.store
-    for number in _numbered(store, store.paths.changelogs, CHANGELOG_PREFIX):
+    for number in numbered_files(store.storage, store.paths.changelogs, CHANGELOG_PREFIX):
         path = store.paths.changelog(number)
         snapshot = _read_snapshot("changelog", path, store, found)
         if snapshot is not None:
@@ -274,7 +269,7 @@ def _check_hints(branch: Branch, found: Findings) -> None:
             ids = branch.snapshot_ids
             if ids and text != str(ids[end]).encode():  # another process may have changed it meanwhile
                 text = store.storage.read(path)
-                ids = _numbered(store, store.paths.snapshots, SNAPSHOT_PREFIX)
+                ids = list(numbered_files(store.storage, store.paths.snapshots, SNAPSHOT_PREFIX))
         except NotFoundError:
             continue
         except LakebedError as error:
