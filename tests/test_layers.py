@@ -29,9 +29,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("chain",),
     ("table_kinds",),
     ("spark",),
-    ("table_checks", "scan", "system_tables", "lake", "table", "changes"),
+    ("table_checks", "scan", "system_tables", "lake", "lake_internals", "table", "changes"),
     ("datasource",),
     ("sql",),
+    ("autopilot",),
     ("",),
     ("service", "cli", "__main__"),
 )

@@ -61,6 +61,11 @@ class FileSystemCatalog:
         self._cache = cache
         self._durable = durable
 
+    @property
+    def storage(self) -> Storage:
+        """Where the warehouse is."""
+        return self._storage
+
     # ---------------------------------------------------------------------------------------------- databases
 
     def databases(self) -> list[str]:

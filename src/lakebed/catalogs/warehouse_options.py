@@ -1,7 +1,8 @@
 """The options of a warehouse.
 
-These are defaults for new tables (``table-default.*``), whether commits survive a power cut, the cache of decoded
-manifests, and the settings of the storage (:mod:`lakebed.storage.option_definitions`).
+These are defaults for new tables (``table-default.*``), for what the autopilot does (``autopilot.*``), whether commits
+survive a power cut, the cache of decoded manifests, and the settings of the storage
+(:mod:`lakebed.storage.option_definitions`).
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from typing import Final
 from lakebed.errors import OptionError, unknown_name
 from lakebed.metadata.manifest_cache import CACHE_BYTES, DISK_BYTES, DiskCache, ManifestCache
 from lakebed.metadata.manifests import SHARED_CACHE
-from lakebed.options import TableOptions, check_table_default, find, parse_duration, parse_size
+from lakebed.options import OPTIONS as TABLE_OPTIONS
+from lakebed.options import TableOptions, check_new, check_table_default, find, parse_duration, parse_size
 from lakebed.storage.location import Service
 from lakebed.storage.storage_options import OPTIONS, known_options, storage_option
 
 _TABLE_DEFAULT: Final = "table-default."
+_AUTOPILOT: Final = "autopilot."
 _CACHE_SIZE: Final = "manifest.cache.max-size"
 _CACHE_OPTIONS: Final = (
     _CACHE_SIZE,
@@ -26,21 +29,24 @@ _CACHE_OPTIONS: Final = (
 )
 _EXPIRE_MILLIS: Final = "manifest.cache.expire-ms"
 _PREFIX: Final = "paimon."
+_AUTOPILOT_OPTIONS: Final = tuple(name for name in TABLE_OPTIONS if name.startswith(_AUTOPILOT))
 _OPTIONS: Final = (TableOptions.commit_durable.name, *_CACHE_OPTIONS)
 
 
 def check_warehouse_options(options: Mapping[str, str], service: Service = "local") -> None:
     """Raises for an option that a warehouse does not have; ``service`` is the storage of the warehouse."""
-    for option in options:
+    for option, text in options.items():
         if option.startswith(_TABLE_DEFAULT):
             check_table_default(option.removeprefix(_TABLE_DEFAULT))
+        elif option.startswith(_AUTOPILOT) and find(option) is not None:
+            check_new({option: text}, where="the warehouse")
         elif option not in _OPTIONS and _cache_option(option) is None and storage_option(option) is None:
             if find(option) is not None and not option.startswith("fs."):
                 raise OptionError(
                     f"{option!r} is an option of tables, not of a warehouse; give it to create_table, or for all new "
                     f"tables as {_TABLE_DEFAULT + option!r}"
                 )
-            names = (*known_options(service), *_OPTIONS)
+            names = (*known_options(service), *_OPTIONS, *_AUTOPILOT_OPTIONS)
             raise OptionError(unknown_name("option of a warehouse", option, [*names, *OPTIONS]))
 
 

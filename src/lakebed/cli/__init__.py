@@ -16,6 +16,7 @@ import typer
 
 from lakebed.cli.arguments import RootJson, RootWarehouse
 from lakebed.cli.commands import (
+    autopilot,
     branches,
     chain,
     compact,
@@ -69,6 +70,7 @@ app.command(rich_help_panel=MAINTAIN)(repair.repair)
 app.command(rich_help_panel=MAINTAIN)(compact.compact)
 app.command(rich_help_panel=MAINTAIN)(compact.compact_manifests)
 app.add_typer(chain.app, name="chain", rich_help_panel=MAINTAIN)
+app.add_typer(autopilot.app, name="autopilot", rich_help_panel=MAINTAIN)
 app.command(rich_help_panel=MAINTAIN)(expire.expire)
 app.command(rich_help_panel=MAINTAIN)(expire.expire_partitions)
 app.command(rich_help_panel=MAINTAIN)(orphans.orphans)

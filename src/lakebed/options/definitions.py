@@ -463,6 +463,18 @@ _CHAINS: Final = (
     Option("scan.fallback-delta-branch", HONOURED, TEXT, None, "Branch that holds the changes of a chain table."),
 )
 
+_AUTOPILOT: Final = (
+    Option("autopilot.enabled", HONOURED, BOOL, None, "Lakebed only: whether the autopilot looks after the table.", unset="it does unless another engine compacts the table"),
+    Option("autopilot.skip", HONOURED, LIST, None, "Lakebed only: kinds of jobs that the autopilot does not run, such as orphans.", unset="none"),
+    Option("autopilot.deleted-rows", HONOURED, FLOAT, "0.2", "Lakebed only: share of rows in data files that are marked as deleted, from which the autopilot rewrites the files."),
+    Option("autopilot.full-compaction.interval", HONOURED, TIME, None, "Lakebed only: time after which the autopilot merges a primary-key table as a whole again.", unset="never"),
+    Option("autopilot.orphans.interval", HONOURED, TIME, "1 d", "Lakebed only: time after which the autopilot looks for orphan files again."),
+    Option("autopilot.statistics.interval", HONOURED, TIME, None, "Lakebed only: time after which the autopilot analyzes a changed table again.", unset="never"),
+    Option("autopilot.chain.depth", HONOURED, INT, "7", "Lakebed only: number of partitions of changes that a read merges, from which the autopilot builds a full partition.", low=1),
+    Option("autopilot.chain.bytes", HONOURED, SIZE, None, "Lakebed only: size of these changes from which it builds one.", low=1, unset="any"),
+    Option("autopilot.chain.age", HONOURED, TIME, None, "Lakebed only: time between the newest full partition and the day from which it builds one.", unset="any"),
+)
+
 _ROW_IDENTITY: Final = (
     Option("row-tracking.enabled", REFUSED, BOOL, "false", "Whether every row has an id.", _ROW_IDS, immutable=True),
     Option("row-tracking.partition-group-on-commit", KEPT, BOOL, "true", "Whether row ids of one commit are consecutive inside a partition."),
@@ -611,6 +623,7 @@ SECTIONS: Final = (
     Section("Changelogs and streams", _STREAMING),
     Section("Dynamic and postponed buckets", _BUCKETS),
     Section("Chain tables", _CHAINS),
+    Section("Autopilot", _AUTOPILOT),
     Section("Row ids, blobs, vectors, variants and global indexes", _ROW_IDENTITY),
     Section("Flink", _FLINK),
     Section("Spark", _SPARK),

@@ -187,6 +187,15 @@ class TableOptions:
     dynamic_bucket_assigner_parallelism = optional("dynamic-bucket.assigner-parallelism", int)
 
     # Chain tables
+    autopilot_enabled = optional("autopilot.enabled", bool)
+    autopilot_skip = names("autopilot.skip")
+    autopilot_deleted_rows = required("autopilot.deleted-rows", float)
+    autopilot_full_compaction_interval = optional("autopilot.full-compaction.interval", float)
+    autopilot_orphans_interval = required("autopilot.orphans.interval", float)
+    autopilot_statistics_interval = optional("autopilot.statistics.interval", float)
+    autopilot_chain_depth = required("autopilot.chain.depth", int)
+    autopilot_chain_bytes = optional("autopilot.chain.bytes", int)
+    autopilot_chain_age = optional("autopilot.chain.age", float)
     chain_table_enabled = required("chain-table.enabled", bool)
     chain_partition_keys = names("chain-table.chain-partition-keys")
     chain_gap_read = required("chain-table.gap-read", str)

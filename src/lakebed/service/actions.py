@@ -17,9 +17,8 @@ from lakebed.format.paths import MAIN_BRANCH, check_name
 from lakebed.metadata.branches import check_branch_name
 from lakebed.metadata.plan.time_travel import find_snapshot
 from lakebed.metadata.references.removal import Removal
-from lakebed.operations.compact.compact_append import plan_append_compaction
-from lakebed.operations.compact.compact_keyed import plan_keyed_compaction
 from lakebed.operations.compact.compact_manifests import ManifestShape
+from lakebed.operations.compact.plan_compaction import plan_compaction
 from lakebed.options import check_existing
 from lakebed.rows.where import parse_where
 from lakebed.service.jobs import Outcome, Report
@@ -61,9 +60,7 @@ def _plan(opened: OpenTable, asked: models.Compact) -> Sequence[pa.Table]:
     check_existing(schema.options, where=where, writing=True)
     check_keyed(schema, where)
     condition = None if asked.where is None else parse_where(asked.where, schema.partition_fields)
-    make = plan_keyed_compaction if schema.primary_keys else plan_append_compaction
-    plan = make(opened.store, full=asked.full, where=condition)
-    return () if plan is None else plan.inputs
+    return plan_compaction(opened.store, full=asked.full, where=condition)
 
 
 def compact_manifests(opened: OpenTable, asked: models.CompactManifests, _: Report) -> Outcome:

@@ -84,7 +84,8 @@ class ChainMethods:
             partition: Partition values, or a list of them. Without the columns of the group, the day of every group.
             where: A SQL expression over the partition columns.
             policy: Limits ``depth`` (partitions of changes), ``bytes`` (their size) and ``age`` (time since the last
-                full partition). A partition is built as soon as one limit is reached.
+                full partition). A partition is built as soon as one limit is reached. With ``stale`` full partitions
+                that are out of date are built again as well.
             overwrite: Also rebuild partitions that are full and not stale.
             dry_run: Build nothing; the result tells what would be built.
             spark: The Spark session that does the work; by default the one given to ``connect``, if any.

@@ -59,25 +59,31 @@ class ChainPolicy:
         depth: The number of partitions of changes that a read merges.
         bytes: Their size.
         age: The time between the full partition that they build on and the day.
+        stale: Whether full partitions that are out of date are built again, whatever the limits.
     """
 
     depth: int | None = None
     bytes: int | None = None
     age: dt.timedelta | None = None
+    stale: bool = False
 
     @staticmethod
     def of(given: ChainPolicy | Mapping[str, Any]) -> ChainPolicy:
         """A policy, or its limits by name; sizes and durations may be text."""
         if isinstance(given, ChainPolicy):
             return _checked(given)
-        unknown = [name for name in given if name not in {"depth", "bytes", "age"}]
+        unknown = [name for name in given if name not in {"depth", "bytes", "age", "stale"}]
         if unknown:
-            raise OptionError(f"{unknown[0]!r} is not a limit of a chain's policy; there are depth, bytes and age")
+            raise OptionError(
+                f"{unknown[0]!r} is not a limit of a chain's policy; there are depth, bytes, age and stale"
+            )
         size, age = given.get("bytes"), given.get("age")
         try:
             length = dt.timedelta(seconds=parse_duration(age)) if isinstance(age, str) else age
             limit = parse_size(size) if isinstance(size, str) else size
-            return _checked(ChainPolicy(depth=given.get("depth"), bytes=limit, age=length))
+            return _checked(
+                ChainPolicy(depth=given.get("depth"), bytes=limit, age=length, stale=given.get("stale", False))
+            )
         except ValueError as error:
             raise OptionError(f"a chain's policy is {dict(given)}: a value must be {error}") from None
 
@@ -86,10 +92,10 @@ def _checked(policy: ChainPolicy) -> ChainPolicy:
     limits = [limit for limit in (policy.depth, policy.bytes) if limit is not None]
     whole = all(isinstance(limit, int) and not isinstance(limit, bool) and limit > 0 for limit in limits)
     aged = policy.age is None or (isinstance(policy.age, dt.timedelta) and policy.age > dt.timedelta(0))
-    if not whole or not aged or (not limits and policy.age is None):
+    if not whole or not aged or not (limits or policy.age or policy.stale is True):
         raise OptionError(
-            "a chain's policy sets at least one of depth (a whole number from 1 on), bytes (such as '1 gb') and age "
-            f"(such as '7 d'), not {policy}"
+            "a chain's policy sets at least one of depth (a whole number from 1 on), bytes (such as '1 gb'), age "
+            f"(such as '7 d') and stale (true), not {policy}"
         )
     return policy
 
@@ -233,7 +239,7 @@ def _plan_group(
             continue
         others = [one for one in anchors if one.encoded != link.encoded]
         view = Chains.of(others, deltas).view(link)
-        if view is None or (asked.policy is not None and not _is_due(asked.policy, view, sizes)):
+        if view is None or not _is_wanted(state, asked.policy, view, sizes):
             continue
         if lost := state.lost_by_rebuilding(link, view.anchor):
             days = names_text(partition_text(one.values) for one in lost)
@@ -242,6 +248,12 @@ def _plan_group(
         plan.add(number, view)
         number += 1
         anchors = [*others, link]
+
+
+def _is_wanted(state: ChainState, policy: ChainPolicy | None, view: View, sizes: Mapping[bytes, int]) -> bool:
+    if policy is None or (policy.stale and view.partition.encoded in state.stale):
+        return True
+    return _is_due(policy, view, sizes)
 
 
 # --------------------------------------------------------------------------------------------------------- building

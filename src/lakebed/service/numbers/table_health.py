@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from lakebed.errors import LakebedError
 from lakebed.format.human_text import count_text, names_text, size_text
+from lakebed.metadata.plan.marked_rows import marked_rows
 from lakebed.metadata.plan.small_files import SmallFilePolicy, pick_small_files
 from lakebed.operations.compact.compact_manifests import ManifestShape
 from lakebed.operations.compact.compaction_rules import compaction_options
@@ -235,11 +236,9 @@ def _deleted_rows(patient: Patient) -> Iterator[HealthItem]:
     snapshot = patient.contents.snapshot
     if snapshot is None or snapshot.index_manifest is None:
         return
-    index = patient.opened.store.manifests.read_index(snapshot.index_manifest)
-    vectors = [vector for entry in index for vector in entry.vectors or ()]
-    if not vectors:
+    marked = marked_rows(patient.opened.store, snapshot)
+    if not marked:
         return
-    marked = sum(vector.cardinality or 0 for vector in vectors)
     share = marked / max(total(patient.contents.entries, "row_count"), 1)
     reason = (
         f"{count_text(marked, 'row')} in data files ({share:.0%}) {'is' if marked == 1 else 'are'} marked as deleted."
