@@ -17,7 +17,9 @@ import json
 import os
 import socket
 import threading
+import time
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -84,7 +86,8 @@ class Lease:
         storage.make_folder(folder)
         held = numbered_files(storage, folder, _LEASE)
         newest = max(held, default=0)
-        if newest and (owner := _holder(storage, folder, newest, seconds)) is not None:
+        times = _times(storage, folder)
+        if newest and (owner := _holder(storage, folder, newest, seconds, times, times[""])) is not None:
             raise HeldError(
                 f"another autopilot looks after this warehouse: {owner}; it is replaced {seconds:g} seconds after it ends"
             )
@@ -142,30 +145,40 @@ def newest_lease(storage: Storage, folder: str) -> int:
 
 
 def holder(storage: Storage, folder: str, *, seconds: float = 60) -> Owner | None:
-    """Returns who holds the lease, or ``None``."""
+    """Returns who holds the lease, or ``None``. It writes nothing, so it goes by the clock of this machine."""
     newest = newest_lease(storage, folder)
-    return _holder(storage, folder, newest, seconds) if newest else None
+    return _holder(storage, folder, newest, seconds, _listed(storage, folder), time.time() * 1000) if newest else None
 
 
-def _holder(storage: Storage, folder: str, number: int, seconds: float) -> Owner | None:
+def _holder(
+    storage: Storage, folder: str, number: int, seconds: float, times: Mapping[str, float], now: float
+) -> Owner | None:
     """Returns who holds a lease, or ``None`` if nobody was seen for as long as it lasts."""
-    alive = f"{folder}/{_ALIVE}{number}"
     try:
-        if storage.read(alive) == _RELEASED:
+        if storage.read(f"{folder}/{_ALIVE}{number}") == _RELEASED:
             return None
     except NotFoundError:
         pass  # it was just taken
-    mark = f"{_CLOCK}{uuid.uuid4()}"
-    storage.write(f"{folder}/{mark}", b"")
-    try:
-        times = {info.name: info.modified_millis for info in storage.list(folder)}
-    finally:
-        storage.delete(f"{folder}/{mark}")
     seen = max(times.get(f"{_ALIVE}{number}", 0), times.get(f"{_LEASE}{number}", 0))
-    if times[mark] - seen > seconds * 1000:
+    if now - seen > seconds * 1000:
         return None
     try:
         found = json.loads(storage.read(f"{folder}/{_LEASE}{number}"))
         return Owner(str(found["host"]), int(found["process"]))
     except (NotFoundError, ValueError, KeyError, TypeError):
         return Owner("an unknown machine", 0)
+
+
+def _times(storage: Storage, folder: str) -> dict[str, float]:
+    """Returns the times of the files of the lease in milliseconds; under the name ``""`` the time of the storage."""
+    mark = f"{_CLOCK}{uuid.uuid4()}"
+    storage.write(f"{folder}/{mark}", b"")
+    try:
+        found = _listed(storage, folder)
+    finally:
+        storage.delete(f"{folder}/{mark}")
+    return {**found, "": found.get(mark, 0.0)}
+
+
+def _listed(storage: Storage, folder: str) -> dict[str, float]:
+    return {info.name: float(info.modified_millis) for info in storage.list(folder)}

@@ -13,7 +13,7 @@ from lakebed.service.error_answers import add_handlers, documented
 from lakebed.service.guard import OPENAPI_PATH, Guard
 from lakebed.service.metrics import Measured
 from lakebed.service.models.tables import Alive
-from lakebed.service.routes import actions, contents, history, rows, tables
+from lakebed.service.routes import actions, autopilot, contents, history, rows, tables
 from lakebed.service.routes.parameters import ServiceState, check_names
 from lakebed.service.settings import Settings
 from lakebed.service.state import Service
@@ -54,10 +54,12 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         stop_watching = state.metrics.watch()
+        state.autopilots.start()
         try:
             yield
         finally:
             stop_watching()
+            await run_in_threadpool(state.autopilots.close)
             await run_in_threadpool(state.jobs.close)
 
     app = FastAPI(
@@ -72,7 +74,8 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.service = state
     add_handlers(app)
-    for router in (tables.router, history.router, contents.router, rows.router, actions.acting, actions.looking):
+    routers = (tables.router, history.router, contents.router, rows.router, actions.acting, actions.looking)
+    for router in (*routers, autopilot.looking, autopilot.switching):
         app.include_router(router, dependencies=[Depends(check_names)])
     app.include_router(_signs)
     app.include_router(web_router(settings.web))

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: requests, pages, snapshots read, caches, commits, scan plans, reads, merges, jobs, process.
+"""Metrics for Prometheus: requests, pages, snapshots, caches, commits, plans, reads, merges, jobs, autopilot, process.
 
 The library does not know this module: it reports steps and amounts to observers (:mod:`lakebed.metadata.step_timings`),
 and :meth:`Metrics.watch` registers one.
@@ -42,6 +42,12 @@ class Metrics:
         self.jobs = counter("jobs", "Jobs that ended.", ["action", "state"])
         self.jobs_active = Gauge(
             "jobs_active", "Jobs that are queued or running.", namespace="lakebed", registry=self._registry
+        )
+        self.autopilot_jobs = counter(
+            "autopilot_jobs", "Jobs of the autopilot that ended.", ["warehouse", "kind", "state"]
+        )
+        self.autopilot_bytes = counter(
+            "autopilot_bytes", "Bytes that these jobs were expected to read and write.", ["warehouse"]
         )
         self._steps = {
             step: histogram(f"{step}_seconds", meaning)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from lakebed.autopilot import Budget
 from lakebed.catalogs.named_warehouses import NamedWarehouse
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.storage import is_remote_path
@@ -47,12 +48,15 @@ class Settings:
     """The settings of a service.
 
     ``warehouses`` are folders, URLs or :class:`~lakebed.catalogs.named_warehouses.NamedWarehouse` with their options,
-    by name. Requests must use one of ``allowed_hosts`` in their ``Host`` header; if empty, any name is allowed.
+    by name. With ``autopilot`` the service looks after their tables, within ``budget``. Requests must use one of
+    ``allowed_hosts`` in their ``Host`` header; if empty, any name is allowed.
     """
 
     warehouses: Mapping[str, str | NamedWarehouse]
     allow_actions: bool = False
     read_only: bool = False
+    autopilot: bool = False
+    budget: Budget = field(default_factory=Budget)
     token: str | None = field(default=None, repr=False)
     allowed_hosts: tuple[str, ...] = LOOPBACK_HOSTS
     web: Path = Path(__file__).parent / "web"
@@ -75,6 +79,8 @@ class Settings:
             raise OptionError(f"a token needs at least {LEAST_TOKEN} characters, without spaces, from '!' to '~'")
         if self.allow_actions and self.read_only:
             raise OptionError("allow_actions and read_only exclude each other; set only one of them")
+        if self.autopilot and self.read_only:
+            raise OptionError("autopilot and read_only exclude each other; set only one of them")
 
 
 def is_loopback(host: str) -> bool:

@@ -15,6 +15,7 @@ from fastapi import Request
 from lakebed.errors import LakebedError
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.plan.time_travel import find_snapshot
+from lakebed.service.autopilots import Autopilots
 from lakebed.service.error_answers import RefusedError
 from lakebed.service.jobs import Jobs
 from lakebed.service.metrics import Metrics
@@ -46,6 +47,7 @@ class Service:
     warehouses: Warehouses
     metrics: Metrics
     jobs: Jobs
+    autopilots: Autopilots
     files: LiveFiles = field(default_factory=LiveFiles)
     tags: TagNames = field(default_factory=TagNames)
     examined: Examined = field(default_factory=Examined)
@@ -72,7 +74,8 @@ class Service:
         warehouses = Warehouses(settings)
         # Lakes share one cache of manifests unless their options say otherwise, so the first one has the statistics.
         metrics = Metrics(lambda: [next(iter(warehouses)).lake.cache_statistics()])
-        return Service(settings, warehouses, metrics, Jobs(settings.limits, metrics))
+        pilots = Autopilots(settings, warehouses, metrics)
+        return Service(settings, warehouses, metrics, Jobs(settings.limits, metrics), pilots)
 
     def contents(self, opened: OpenTable, version: str | None = None) -> Contents:
         """Returns what a version of a table consists of; the latest by default."""

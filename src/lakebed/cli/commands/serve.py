@@ -43,6 +43,9 @@ def serve(
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Write nothing, not even the index of the history.")
     ] = False,
+    autopilot: Annotated[
+        bool, typer.Option("--autopilot", help="Also look after the tables, as lakebed autopilot run does.")
+    ] = False,
     token: Annotated[
         str | None,
         typer.Option("--token", metavar="TOKEN", envvar=TOKEN_VARIABLE, help="The token that every request must send."),
@@ -81,6 +84,7 @@ def serve(
         warehouses=_chosen(warehouses, warehouse),
         allow_actions=allow_actions,
         read_only=read_only,
+        autopilot=autopilot,
         token=secret,
         allowed_hosts=(*LOOPBACK_HOSTS, host, *names) if is_loopback(host) or names else (),
     )
@@ -185,6 +189,7 @@ def _run(app: Any, settings: Settings, listener: socket.socket, cert: Path | Non
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
             changes = "actions allowed" if settings.allow_actions else "read-only"
+            changes += ", with autopilot" if settings.autopilot else ""
             typer.echo(f"lakebed serves {', '.join(settings.warehouses)} at {place} ({changes})", err=True)
 
     config = uvicorn.Config(

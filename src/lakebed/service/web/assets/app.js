@@ -4,6 +4,7 @@ import { get, hasToken, onTokenWanted, setToken } from "./api.js";
 import { fill, h, s } from "./dom.js";
 import { askForToken } from "./parts/dialogs.js";
 import { empty, failure } from "./parts/states.js";
+import { showAutopilot } from "./pages/autopilot.js";
 import { showJobs } from "./pages/jobs.js";
 import { showTable } from "./pages/table.js";
 import { showTables } from "./pages/tables.js";
@@ -56,6 +57,7 @@ function keyOf(route) {
 function open(route) {
   if (route.page === "table") return showTable(main, route, service);
   if (route.page === "jobs") return showJobs(main, service);
+  if (route.page === "autopilot") return showAutopilot(main, route, service);
   if (route.page === "tables") return showTables(main, route);
   document.title = "Lakebed";
   fill(
@@ -84,6 +86,7 @@ function header() {
       { "aria-label": "Main" },
       h("a", { href: tablesLink() }, "Tables"),
       service.allow_actions ? h("a", { href: "#/jobs" }, "Jobs") : null,
+      h("a", { href: "#/autopilot" }, "Autopilot"),
     ),
     h("span.grow"),
     service.token_required ? h("button.quiet", { type: "button", onclick: signOut }, "Sign out") : null,

@@ -11,7 +11,7 @@ export function current() {
     const [, warehouse, database, table, tab = "overview"] = parts;
     return { page: "table", warehouse, database, table, tab, params };
   }
-  if (parts[0] === "jobs") return { page: "jobs", params };
+  if (["jobs", "autopilot"].includes(parts[0])) return { page: parts[0], params };
   return parts.length ? { page: "unknown", params } : { page: "tables", params };
 }
 
@@ -37,7 +37,8 @@ export function go(link, { replace = false } = {}) {
 export function note(changes) {
   const route = current();
   const params = clean({ ...route.params, ...changes });
-  go(route.page === "table" ? tableLink(route, route.tab, params) : `#/${queryOf(params)}`, { replace: true });
+  const page = route.page === "tables" ? "" : route.page;
+  go(route.page === "table" ? tableLink(route, route.tab, params) : `#/${page}${queryOf(params)}`, { replace: true });
 }
 
 function clean(params) {
