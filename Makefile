@@ -129,6 +129,7 @@ bench: $(VENV)/.dev java
 	$(BIN)/python -m bench.durability
 	$(BIN)/python -m bench.chain
 	$(BIN)/python -m bench.service
+	$(BIN)/python -m bench.autopilot --minutes 10
 	$(BIN)/python -m bench.spark_write
 	$(BIN)/python -m bench.spark_read --repeats 7
 	.venv-bench/bin/python -m bench.streaming
