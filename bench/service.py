@@ -79,7 +79,7 @@ def make_tables(folder: Path, counts: list[int]) -> None:
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
     """``lakebed serve`` as a process; gives host and port."""
-    command = [sys.executable, "-m", "lakebed", "serve", f"bench={folder}", "--port", "0"]
+    command = [sys.executable, "-m", "lakebed", "serve", f"bench={folder}", "--port", "0", "--rate-limit", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             line = process.stderr.readline() if process.stderr is not None else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from tests.service.running import TABLES, sentence
 import lakebed
 from lakebed.errors import LakebedError, OptionError
 from lakebed.service import Settings, create_app
+from lakebed.service.settings import Limits
 
 TOKEN = "correct-horse-battery"
-OPEN = ["/", "/healthz", "/api/v1/service", "/api/v1/openapi.json"]
-CLOSED = ["/metrics", "/api/v1/warehouses", "/api/v1/jobs", f"{TABLES}/t", "/api/v1/nope"]
+OPEN = ["/", "/healthz", "/api/v1/service"]
+CLOSED = ["/api/v1/openapi.json", "/metrics", "/api/v1/warehouses", "/api/v1/jobs", f"{TABLES}/t", "/api/v1/nope"]
 
 
 @pytest.fixture
@@ -214,3 +216,25 @@ def test_the_document_tells_of_the_token(tmp_path: Path) -> None:
     guarded = create_app(Settings(warehouses={"demo": str(tmp_path)}, token=TOKEN)).openapi()
     assert guarded["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
     assert guarded["security"] == [{"token": []}]
+
+
+def test_a_client_that_sends_too_many_requests_waits(serve: Serve) -> None:
+    client = serve(limits=Limits(requests_per_second=1))
+    answers = [client.get("/api/v1/service") for _ in range(6)]
+    assert [one.status_code for one in answers[:4]] == [200] * 4
+    assert "too many requests" in sentence(answers[-1], 429)
+    assert answers[-1].headers["retry-after"] == "1"
+    assert client.get("/healthz").status_code == 200
+    other = client.get("/api/v1/service", headers={"Authorization": "Bearer another"})
+    assert other.status_code == 200
+
+
+def test_a_body_has_to_arrive_in_time(serve: Serve) -> None:
+    client = serve(allow_actions=True, limits=Limits(body_seconds=0.5))
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=20) as slow:
+        slow.sendall(
+            b"POST /api/v1/jobs/x/cancel HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: 9\r\n\r\n{"
+        )
+        answer = slow.recv(4096)
+    assert answer.startswith(b"HTTP/1.1 408 ")

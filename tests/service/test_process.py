@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
 from tests.service.running import TABLES, get, sentence
 from typer.testing import CliRunner
 
 import lakebed
 from lakebed.cli import app
-from lakebed.service.settings import is_loopback
+from lakebed.service import Settings, create_app
+from lakebed.service.connections import timed_connections
+from lakebed.service.settings import Limits, is_loopback
 
 TOKEN = "correct-horse-battery"
 Start = Callable[..., tuple["subprocess.Popen[str]", httpx.Client]]
@@ -140,3 +146,34 @@ def test_without_the_extra_it_says_what_to_install(folder: Path, monkeypatch: py
 def test_loopback_addresses() -> None:
     assert all(map(is_loopback, ("localhost", "127.0.0.1", "127.1.2.3", "::1")))
     assert not any(map(is_loopback, ("", "0.0.0.0", "::", "10.0.0.1", "localhost.evil.example", "fe80::1")))
+
+
+def test_connections_that_send_no_request_end(folder: Path) -> None:
+    """Half-open connections, and those that send a byte now and then, do not stay; the service answers meanwhile."""
+    settings = Settings(warehouses={"shop": str(folder)}, limits=Limits(header_seconds=0.5))
+    config = uvicorn.Config(create_app(settings), log_level="critical", http=timed_connections(0.5))
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        place = listener.getsockname()
+        silent = [socket.create_connection(place, timeout=20) for _ in range(50)]
+        dripping = socket.create_connection(place, timeout=20)
+        with httpx.Client(base_url=f"http://127.0.0.1:{place[1]}", trust_env=False) as client:
+            assert client.get("/healthz").status_code == 200
+            ended = time.monotonic() + 10
+            with contextlib.suppress(OSError):
+                for byte in b"GET /healthz HTTP/1.1":
+                    dripping.sendall(bytes([byte]))
+                    time.sleep(0.1)
+                    assert time.monotonic() < ended
+                pytest.fail("a slow request was not cut off")
+            for one in silent:
+                with contextlib.suppress(ConnectionResetError):
+                    assert one.recv(1) == b""
+                one.close()
+            time.sleep(1)
+            assert client.get("/healthz").status_code == 200  # between requests a connection may rest
+        dripping.close()
+        server.should_exit = True
+        thread.join()

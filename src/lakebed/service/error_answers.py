@@ -28,12 +28,15 @@ WORDS: Final[Mapping[int, str]] = {
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
+    408: "too_slow",
     409: "conflict",
     413: "too_large",
     415: "unsupported_media_type",
     422: "invalid",
+    429: "too_many_requests",
     500: "failed",
     503: "unavailable",
+    504: "timeout",
 }
 
 _STATUSES: Final[tuple[tuple[type[LakebedError], int], ...]] = (

@@ -7,14 +7,18 @@
 * A request that may change something must be JSON, which a form of another site cannot send, must come from the same
   origin, and must not be large.
 
+* The body must arrive in time, and a client must not send too many requests, where the settings limit them.
+
 Every response gets security headers against framing, content sniffing, caching and foreign scripts.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import logging
+import math
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias
@@ -22,6 +26,7 @@ from typing import Any, Final, TypeAlias
 from starlette.datastructures import Headers, MutableHeaders
 
 from lakebed.service.error_answers import RefusedError, answer
+from lakebed.service.rates import Rates
 from lakebed.service.settings import Settings
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -31,7 +36,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPENAPI_PATH: Final = "/api/v1/openapi.json"
-OPEN_PATHS: Final = frozenset({"/api/v1/service", OPENAPI_PATH, "/healthz"})
+OPEN_PATHS: Final = frozenset({"/api/v1/service", "/healthz"})
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src "
     "'self'; "
@@ -58,6 +63,9 @@ class Guard:
         self._hosts = frozenset(host.lower() for host in settings.allowed_hosts)
         self._token = None if settings.token is None else _digest(settings.token.encode())
         self._body_bytes = settings.limits.body_bytes
+        self._body_seconds = settings.limits.body_seconds
+        rate = settings.limits.requests_per_second
+        self._rates = None if rate is None else Rates(rate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -91,6 +99,7 @@ class Guard:
     async def _checked(self, scope: Scope, receive: Receive) -> Receive:
         headers = Headers(scope=scope)
         self._check_host(headers)
+        self._check_rate(scope, headers)
         if self._needs_token(scope["path"]):
             self._check_token(headers)
         if scope["method"] in _SAFE_METHODS:
@@ -102,6 +111,15 @@ class Guard:
         host = _host_name(headers.get("host", ""))
         if self._hosts and host not in self._hosts:
             raise RefusedError(403, "this host name is not allowed; start lakebed serve with --allow-host")
+
+    def _check_rate(self, scope: Scope, headers: Headers) -> None:
+        if self._rates is None or scope["path"] == "/healthz":
+            return
+        client = (scope.get("client") or ("",))[0]
+        wait = self._rates.wait((client, _digest(headers.get("authorization", "").encode("latin-1", errors="replace"))))
+        if wait:
+            message = "this client sends too many requests; try again soon"
+            raise RefusedError(429, message, {"Retry-After": str(math.ceil(wait))})
 
     def _needs_token(self, path: str) -> bool:
         return self._token is not None and path not in OPEN_PATHS and path.startswith(("/api/", "/metrics"))
@@ -119,7 +137,7 @@ class Guard:
         body = b""
         more = True
         while more and len(body) <= self._body_bytes and int(length if length.isdigit() else 0) <= self._body_bytes:
-            message = await receive()
+            message = await self._in_time(receive)
             body += message.get("body", b"")
             more = message.get("more_body", False)
         if more or len(body) > self._body_bytes:
@@ -134,6 +152,12 @@ class Guard:
             return {"type": "http.request", "body": body, "more_body": False}
 
         return again
+
+    async def _in_time(self, receive: Receive) -> Message:
+        try:
+            return await asyncio.wait_for(receive(), self._body_seconds)
+        except TimeoutError:
+            raise RefusedError(408, "the body of the request did not arrive in time", {"Connection": "close"}) from None
 
 
 def _check_origin(headers: Headers) -> None:

@@ -26,9 +26,11 @@ _TOKEN: Final = re.compile(r"[\x21-\x7e]+")
 class Limits:
     """Limits of one request.
 
-    ``read_bytes`` and ``diff_bytes`` limit the size of data files that a preview and a comparison of rows may open.
-    Rows take memory, so at most ``readers`` requests read them at once; others wait ``reader_wait`` seconds and are
-    then refused.
+    ``read_bytes`` and ``diff_bytes`` limit the size of data files that a preview and a comparison of rows may open,
+    ``decoded_bytes`` and ``read_seconds`` what it may decode and how long it may take. Rows take memory, so at most
+    ``readers`` requests read them at once; others wait ``reader_wait`` seconds and are then refused. Headers and body
+    of a request have to arrive within ``header_seconds`` and ``body_seconds``, and each client may send
+    ``requests_per_second``, for some seconds more.
     """
 
     page: int = 1000
@@ -36,9 +38,15 @@ class Limits:
     preview_bytes: int = 4 * 1024**2
     read_bytes: int = 512 * 1024**2
     diff_bytes: int = 64 * 1024**2
+    decoded_bytes: int = 1024**3
+    read_seconds: float = 30
     readers: int = 4
     reader_wait: float = 10
     body_bytes: int = 64 * 1024
+    body_seconds: float = 10
+    header_seconds: float = 10
+    connections: int = 1000
+    requests_per_second: float | None = None
     jobs: int = 200
     workers: int = 2
 

@@ -26,6 +26,7 @@ from lakebed import changes
 from lakebed.errors import CorruptError, NotFoundError, UnsupportedError
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.plan.file_scan import live_entries
+from lakebed.rows.files.read_watch import watched
 
 _COUNTER = iter(range(10**9))
 
@@ -405,3 +406,32 @@ def test_row_groups_that_cannot_match_are_skipped(lake: lakebed.Lake) -> None:
     assert table.scan(where=f"id >= {count - 5}").to_arrow()["id"].to_pylist() == list(range(count - 5, count))
     with pytest.raises(CorruptError):
         table.scan(where="id < 5").to_arrow()
+
+
+@pytest.mark.parametrize("where", ["CAST(v AS INT) = 1", "id / 0 = 1", "CAST(v AS DATE) = DATE '2025-01-01'"])
+def test_a_condition_that_fails_on_rows_is_not_a_damaged_file(lake: lakebed.Lake, where: str) -> None:
+    table = lake.create_table("db.t", "id BIGINT, v STRING")
+    table.write([{"id": 1, "v": "one"}])
+    with pytest.raises(lakebed.ExpressionError, match="the condition cannot be evaluated on these rows"):
+        table.scan(where=where).to_arrow()
+
+
+def test_who_watches_a_read_may_end_it(lake: lakebed.Lake) -> None:
+    table = lake.create_table("db.t", "id BIGINT, v STRING")
+    for number in range(3):
+        table.write([{"id": number, "v": "x" * 1000}])
+    seen: list[int] = []
+
+    def watcher(size: int) -> None:
+        seen.append(size)
+        if len(seen) == 2:
+            raise ZeroDivisionError
+
+    with watched(watcher):
+        with pytest.raises(ZeroDivisionError):
+            table.scan(where="v LIKE '%y%'").to_arrow()
+        assert len(seen) == 2
+        assert table.scan(where="id = 1").to_arrow().num_rows == 1
+    read = len(seen)
+    assert table.scan().to_arrow().num_rows == 3
+    assert len(seen) == read

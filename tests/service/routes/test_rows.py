@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tests.service.running import TABLES, get, refused, sentence
 import lakebed
 from lakebed.scan import Scan
 from lakebed.service import Limits
+from lakebed.service.patience import Patience
 
 ORDERS, EVENTS = f"{TABLES}/orders", f"{TABLES}/events"
 
@@ -170,3 +172,58 @@ def test_only_a_few_read_rows_at_once(serve: Serve, tmp_path: Path, monkeypatch:
         go.set()
         assert first.result().status_code == 200
     assert client.get(f"{TABLES}/t/rows").status_code == 200
+
+
+# --------------------------------------------------------------------------------------------------- patience
+
+
+def wide_table(folder: Path, files: int = 40) -> None:
+    lake = lakebed.connect(folder)
+    lake.create_database("db")
+    table = lake.create_table("db.wide", "id BIGINT, text STRING")
+    for number in range(files):
+        table.write([{"id": number, "text": "a" * 1000}])
+
+
+def test_a_read_that_takes_too_long_is_ended(serve: Serve, tmp_path: Path) -> None:
+    client = serve(limits=Limits(read_seconds=0))
+    wide_table(tmp_path / "wh", files=1)
+    for what in ({}, {"where": "text LIKE '%b%'"}):
+        assert "longer than 0 seconds; narrow it" in refused(client, f"{TABLES}/wide/rows", 504, **what)
+
+
+def test_a_read_that_decodes_too_much_is_ended(serve: Serve, tmp_path: Path) -> None:
+    client = serve(limits=Limits(decoded_bytes=5000))
+    wide_table(tmp_path / "wh", files=10)
+    assert "would decode more than" in refused(client, f"{TABLES}/wide/rows", 413)
+    assert len(get(client, f"{TABLES}/wide/rows", columns="id")["rows"]) == 10
+    assert len(get(client, f"{TABLES}/wide/rows", where="id < 2")["rows"]) == 2
+
+
+def test_a_client_that_goes_frees_its_place(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wide_table(tmp_path / "wh")
+    noted: list[float] = []
+    note = Patience.note
+
+    def slow_note(patience: Patience, size: int) -> None:
+        time.sleep(0.2)
+        noted.append(time.monotonic())
+        note(patience, size)
+
+    monkeypatch.setattr(Patience, "note", slow_note)
+    client = serve(limits=Limits(readers=1, reader_wait=5))
+    with pytest.raises(httpx.ReadTimeout):
+        client.get(f"{TABLES}/wide/rows", params={"where": "text LIKE '%b%'"}, timeout=1)
+    gone = time.monotonic()
+    monkeypatch.setattr(Patience, "note", note)
+    assert get(client, f"{TABLES}/wide/rows", limit=1)["has_more"] is True
+    assert time.monotonic() - gone < 4  # all 40 files would take 8 seconds
+    assert len(noted) < 30
+
+
+def test_a_condition_that_fails_on_rows_is_the_fault_of_the_request(serve: Serve, tmp_path: Path) -> None:
+    client = serve()
+    wide_table(tmp_path / "wh", files=1)
+    for where in ("CAST(text AS INT) = 1", "id / 0 = 1", "CAST(text AS DATE) = DATE '2025-01-01'"):
+        message = refused(client, f"{TABLES}/wide/rows", 400, where=where)
+        assert str(tmp_path) not in message

@@ -63,6 +63,10 @@ def serve(
     tls_key: Annotated[
         Path | None, typer.Option("--tls-key", metavar="FILE", help="The key of the certificate.")
     ] = None,
+    rate_limit: Annotated[
+        float,
+        typer.Option("--rate-limit", metavar="N", min=0, help="Requests a second for each client; 0 for no limit."),
+    ] = 100,
     warehouse: Warehouse = None,
 ) -> None:
     """Serve warehouses over HTTP: a dashboard and a REST interface. Read-only unless --allow-actions is given.
@@ -74,7 +78,7 @@ def serve(
         raise typer.BadParameter("give --tls-cert and --tls-key together")
     try:
         from lakebed.service import Settings, create_app  # noqa: PLC0415 - FastAPI is optional
-        from lakebed.service.settings import LOOPBACK_HOSTS, is_loopback  # noqa: PLC0415 - as above
+        from lakebed.service.settings import LOOPBACK_HOSTS, Limits, is_loopback  # noqa: PLC0415 - as above
     except ImportError as error:
         raise UnsupportedError(f"lakebed serve needs {error.name}: pip install 'lakebed[service]'") from None
     secret = _token(token, token_file)
@@ -86,6 +90,7 @@ def serve(
         read_only=read_only,
         autopilot=autopilot,
         token=secret,
+        limits=Limits(requests_per_second=rate_limit or None),
         allowed_hosts=(*LOOPBACK_HOSTS, host, *names) if is_loopback(host) or names else (),
     )
     _check_answers(settings)
@@ -179,6 +184,8 @@ def _listening(host: str, port: int) -> socket.socket:
 def _run(app: Any, settings: Settings, listener: socket.socket, cert: Path | None, key: Path | None) -> None:
     import uvicorn  # noqa: PLC0415 - optional
 
+    from lakebed.service.connections import timed_connections  # noqa: PLC0415 - as above
+
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     place = f"{'http' if cert is None else 'https'}://{shown}:{port}"
@@ -199,6 +206,8 @@ def _run(app: Any, settings: Settings, listener: socket.socket, cert: Path | Non
         server_header=False,
         proxy_headers=False,
         ws="none",
+        http=timed_connections(settings.limits.header_seconds),
+        limit_concurrency=settings.limits.connections,
         timeout_graceful_shutdown=10,
         ssl_certfile=cert,
         ssl_keyfile=key,

@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from lakebed.errors import ROLL_BACK, CorruptError, LakebedError, NotFoundError, UnsupportedError
+from lakebed.errors import ROLL_BACK, CorruptError, ExpressionError, LakebedError, NotFoundError, UnsupportedError
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row
 from lakebed.rows.files.evolve import same_type
+from lakebed.rows.files.read_watch import Watcher, current_watcher
 from lakebed.rows.files.remote_parquet import read_remote_parquet
 from lakebed.storage import Storage
 
@@ -35,13 +36,26 @@ def read_parquet(
         try:
             return read_remote_parquet(storage, paths, schema, columns, rows)
         except (pa.ArrowException, OSError, NotFoundError) as error:
-            raise _blame(storage, paths, error) from error
+            raise _blame(storage, paths, rows, error) from error
     filesystem = storage.arrow_filesystem()
     try:
         fragments = [_FORMAT.make_fragment(path, filesystem) for path in paths]
-        return ds.FileSystemDataset(fragments, schema, _FORMAT, filesystem).to_table(columns=list(columns), filter=rows)
+        dataset = ds.FileSystemDataset(fragments, schema, _FORMAT, filesystem)
+        watcher = current_watcher()
+        if watcher is None:
+            return dataset.to_table(columns=list(columns), filter=rows)
+        return _watched_table(dataset.scanner(columns=list(columns), filter=rows), watcher)
     except (pa.ArrowException, OSError) as error:
-        raise _blame(storage, paths, error) from error
+        raise _blame(storage, paths, rows, error) from error
+
+
+def _watched_table(scanner: Any, watcher: Watcher) -> pa.Table:
+    """Returns all rows, and lets the watcher end the read after each batch, also after one without a matching row."""
+    kept = []
+    for batch in scanner.to_batches():
+        watcher(batch.nbytes)
+        kept.append(batch)
+    return pa.Table.from_batches(kept, schema=scanner.projected_schema)
 
 
 def pushed_condition(
@@ -105,8 +119,11 @@ def check_formats(paths: Sequence[str]) -> None:
             )
 
 
-def _blame(storage: Storage, paths: Sequence[str], error: Exception) -> LakebedError:
-    """Return an error that names the file that made a read fail; each file is tried on its own."""
+def _blame(storage: Storage, paths: Sequence[str], rows: pc.Expression | None, error: Exception) -> LakebedError:
+    """Return an error that names the file that made a read fail; each file is tried on its own.
+
+    If every file can be read, it was the condition, such as a cast of a text that is no number.
+    """
     filesystem = storage.arrow_filesystem()
     for path in paths:
         if not storage.exists(path):
@@ -120,4 +137,6 @@ def _blame(storage: Storage, paths: Sequence[str], error: Exception) -> LakebedE
         except (pa.ArrowException, OSError) as problem:
             reason = str(problem).split("\n")[0]
             return CorruptError(f"data file {path} cannot be read: {reason}; {ROLL_BACK}")
+    if rows is not None and isinstance(error, pa.ArrowInvalid):
+        return ExpressionError(f"the condition cannot be evaluated on these rows: {str(error).splitlines()[0]}")
     return CorruptError(f"data files {paths[0]} and following cannot be read: {error}")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import pyarrow as pa
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
 from lakebed.errors import ExpressionError
 from lakebed.format.human_text import size_text
@@ -17,6 +18,7 @@ from lakebed.service.models.common import ResultColumn, SchemaChange
 from lakebed.service.models.contents import DiffFile, DiffFiles, DiffInfo, DiffRows, Preview
 from lakebed.service.numbers.snapshot_changes import snapshot_info
 from lakebed.service.numbers.table_contents import total
+from lakebed.service.patience import Patience, read_patiently
 from lakebed.service.routes.history import Moment
 from lakebed.service.routes.parameters import API, READ_ERRORS, TABLE_PATH, Opened, ServiceState, Version
 from lakebed.service.settings import Limits
@@ -27,11 +29,12 @@ router = APIRouter(prefix=API, tags=["rows"])
 
 _LIMITS = Limits()
 _LISTED_FILES = 200
-_ERRORS = {**READ_ERRORS, **documented(413)}
+_ERRORS = {**READ_ERRORS, **documented(413, 504)}
 
 
 @router.get(f"{TABLE_PATH}/rows", summary="Some rows of a table", responses=_ERRORS)
-def preview(
+async def preview(
+    request: Request,
     state: ServiceState,
     opened: Opened,
     version: Version = None,
@@ -49,14 +52,33 @@ def preview(
     Reads that would open too many bytes are refused.
     """
     names = None if columns is None else [name.strip() for name in columns.split(",")]
+
+    def read(patience: Patience) -> Preview:
+        return _preview(state, opened, Asked(names, where, version, timestamp, limit), patience)
+
+    return await read_patiently(request, state.settings.limits, read)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The rows that a request asks for."""
+
+    columns: list[str] | None
+    where: str | None
+    version: str | None
+    timestamp: Any
+    limit: int
+
+
+def _preview(state: Service, opened: OpenTable, asked: Asked, patience: Patience) -> Preview:
     try:
-        scan = opened.table.scan(names, where, version=version, timestamp=timestamp)
+        scan = opened.table.scan(asked.columns, asked.where, version=asked.version, timestamp=asked.timestamp)
     except RecursionError:
         raise ExpressionError("the condition is nested too deeply; write it flatter") from None
     plan = scan.plan()
-    _check_size(state, opened, plan.byte_count, filtered=where is not None)
+    _check_size(state, opened, plan.byte_count, filtered=asked.where is not None)
     with state.reading():
-        found, has_more = _head(scan, limit)
+        found, has_more = _head(scan, asked.limit, patience)
     shown = _fitting(found, state.settings.limits.preview_bytes)
     state.metrics.rows_previewed.inc(len(shown))
     is_cut = len(shown) < len(found)
@@ -87,12 +109,13 @@ def _check_size(state: Service, opened: OpenTable, size: int, *, filtered: bool)
         )
 
 
-def _head(scan: Scan, count: int) -> tuple[pa.Table, bool]:
+def _head(scan: Scan, count: int, patience: Patience) -> tuple[pa.Table, bool]:
     """Returns the first rows and whether there are more; reads no more batches than that takes."""
     kept: list[pa.RecordBatch] = []
     found = 0
     with scan.to_batches() as reader:
         for batch in reader:
+            patience.note(0)
             kept.append(batch)
             found += batch.num_rows
             if found > count:
@@ -115,7 +138,8 @@ def _columns(fields: tuple[Field, ...]) -> list[ResultColumn]:
 
 
 @router.get(f"{TABLE_PATH}/diff", summary="Differences between two snapshots", responses=_ERRORS)
-def diff(
+async def diff(
+    request: Request,
     state: ServiceState,
     opened: Opened,
     before: Annotated[str, Query(min_length=1, max_length=255, description="A snapshot or tag.", examples=["1"])],
@@ -131,6 +155,14 @@ def diff(
 
     Rows are compared only if the files that differ are not too large.
     """
+
+    def read(_: Patience) -> DiffInfo:
+        return _diff(state, opened, before, after, sample)
+
+    return await read_patiently(request, state.settings.limits, read)
+
+
+def _diff(state: Service, opened: OpenTable, before: str, after: str | None, sample: int) -> DiffInfo:
     with state.reading():
         found = opened.table.diff(before, after, sample=sample, max_bytes=state.settings.limits.diff_bytes)
     tags = state.tags.of(opened.store)
