@@ -85,11 +85,13 @@ _last_checks: Final[dict[tuple[str, str], float]] = {}
 
 
 def _partitions_due(store: TableStore, options: TableOptions) -> bool:
-    """Whether this process should check for old partitions now.
+    """Whether this process should check for old partitions, and for old changes of a chain table, now.
 
     The first check of a process is at a random time of the interval, so that many processes do not check at once.
     """
-    if options.partition_expiration_time is None:
+    if options.partition_expiration_time is None and (
+        options.chain_changes_time_retained is None or not options.chain_table_enabled
+    ):
         return False
     interval = options.partition_expiration_check_interval
     table = store.paths.root, store.paths.branch
