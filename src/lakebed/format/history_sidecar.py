@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -77,6 +77,17 @@ def quoted(user: str) -> str:
     'flink%20job%091'
     """
     return quote(user, safe="", errors="surrogatepass")
+
+
+def unquoted(fields: pa.ChunkedArray) -> pa.Array:
+    """Returns the commit users of fields of lines; what is no text becomes a replacement character.
+
+    >>> unquoted(pa.chunked_array([["flink%20job", "a"]])).to_pylist()
+    ['flink job', 'a']
+    """
+    coded = fields.combine_chunks().dictionary_encode()
+    users = pa.array([unquote(user, errors="replace") for user in coded.dictionary.to_pylist()], pa.string())
+    return users.take(coded.indices)
 
 
 def check_of(snapshot: Snapshot) -> int:

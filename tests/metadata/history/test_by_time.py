@@ -138,6 +138,8 @@ def test_a_search_opens_few_snapshots(tmp_path: Path) -> None:
         ("snapshot_id BETWEEN 10 AND 19", 10),
         ("commit_kind = 'COMPACT' AND snapshot_id <= 100", 10),
         (f"commit_time < TIMESTAMP '{local_datetime(6000)}'", 5),
+        ("commit_user = 'user 1' AND snapshot_id <= 30", 10),
+        ("commit_user = 'nobody'", 0),
     ):
         assert len(table.scan(where=condition).to_arrow()) == count
         assert opened() <= count + 1, condition

@@ -8,8 +8,11 @@
   to date.
 * Snapshots that the index lacks, such as those of other engines, are opened in windows from the newest (or from the
   cursor) on, each twice as large as the one before, until the page is full, and until :data:`ADDED_BY_A_PAGE` were
-  opened. Each is opened once, because it is added to the index. So the first page of a long history is bounded, and a
-  few pages complete the index. The total is ``None`` and the last page may be empty until then.
+  opened. Each is opened once, because it is added to the index. So a few pages complete the index. The total is
+  ``None`` until then.
+* A page opens at most :data:`READ_BY_A_PAGE` snapshots that the index lacks (or as many as it has rows). If it is not
+  full then, it ends there: it has fewer rows, perhaps none, and a cursor from which the next page goes on. Pages by
+  offset are not bounded, because they count all rows before them.
 * If the index cannot be written, a page stops as soon as it is full. The process remembers what it read.
 * A total is exact at the time of the page.
 """
@@ -56,6 +59,9 @@ _CURSOR: Final = re.compile(r"([0-9]{1,18})(?:-([0-9a-f]{8}))?")
 ADDED_BY_A_PAGE: Final = 256
 """A page opens at least so many of the snapshots that the index lacks, to add them."""
 
+READ_BY_A_PAGE: Final = 1024
+"""A page opens at most so many of the snapshots that the index lacks, or as many as it may have rows."""
+
 
 class Source(StrEnum):
     """How the snapshots of a page were found."""
@@ -71,7 +77,8 @@ class HistoryPage(Printed):
 
     Attributes:
         snapshots: The snapshots on this page.
-        next_cursor: Pass it as ``cursor=`` to get the next page; ``None`` if this is the last one.
+        next_cursor: Pass it as ``cursor=`` to get the next page; ``None`` if this is the last one. A page with a cursor
+            can have fewer rows than asked for, or none, if finding more takes opening more files.
         total: The number of matching snapshots on all pages; ``None`` if counting them takes reading more files.
         scanned: The number of snapshot files that were opened.
         source: How the page was found: by the names of the snapshot files (``listing``), by the index (``index``), or
@@ -101,7 +108,10 @@ class HistoryPage(Printed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The filters of a page, and which part of the matching snapshots it shows."""
+    """The filters of a page, and which part of the matching snapshots it shows.
+
+    ``most_read`` limits how many snapshots without a line are opened to fill the page; ``None``: no limit.
+    """
 
     kind: CommitKind | None
     user: str | None
@@ -114,6 +124,7 @@ class Wanted:
     ids: Callable[[I64], Mask] | None = None
     rows: Callable[[pa.Table], Mask] | None = None
     is_oldest: bool = False
+    most_read: int | None = None
 
     @property
     def is_all(self) -> bool:
@@ -195,16 +206,18 @@ def wanted_page(
         _since_zero(to_time, "to_time"),
         *(one for one in (ends, variant) if one is not None),
     )
+    rows = _number("limit", limit, least=1)
     return Wanted(
         kind=asked,
         user=user,
         from_time=None if from_time is None else parse_time(from_time, "from_time", now=now),
         to_time=None if to_time is None else parse_time(to_time, "to_time", now=now),
-        limit=_number("limit", limit, least=1),
+        limit=rows,
         offset=_number("offset", offset, least=0),
         before=_before(cursor, offset, fingerprint),
         fingerprint=fingerprint,
         ids=None if ends is None else partial(_between, least, most),
+        most_read=None if offset else max(READ_BY_A_PAGE, rows),
     )
 
 
@@ -288,6 +301,15 @@ def _between(least: int | None, most: int | None, ids: I64) -> Mask:
     return mask
 
 
+def cursor_position(cursor: str) -> int:
+    """Returns the id below which the page of a valid cursor begins.
+
+    >>> cursor_position("901-0a1b2c3d")
+    901
+    """
+    return int(cursor.partition("-")[0])
+
+
 def _before(cursor: str | int | None, offset: int, fingerprint: str) -> int | None:
     """Returns the id that the snapshots of the page must be below."""
     if cursor is None:
@@ -305,7 +327,7 @@ def _before(cursor: str | int | None, offset: int, fingerprint: str) -> int | No
         raise OptionError(
             "the cursor belongs to a page of another branch or with other filters; start without a cursor"
         )
-    return int(found[1])
+    return cursor_position(text)
 
 
 # ------------------------------------------------------------------------------------------------------- searching
@@ -313,12 +335,12 @@ def _before(cursor: str | int | None, offset: int, fingerprint: str) -> int | No
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The snapshots that a page shows, their rows in the index if it was used, and what comes after the page."""
+    """The snapshots that a page shows, their rows in the index if it was used, and where the next page begins."""
 
     ids: I64
     checks: I64 | None
     total: int | None
-    has_more: bool
+    next_before: int | None
     source: Source
 
 
@@ -349,10 +371,9 @@ class _Search:
                 self.index.missed(gone)
                 if wrong and attempt:  # it was not only a rollback meanwhile
                     self.index.discard(self.store)
-        more = chosen.has_more and len(chosen.ids) > 0
         return HistoryPage(
             snapshots=tuple(shown),
-            next_cursor=self.wanted.cursor_after(int(chosen.ids[-1])) if more else None,
+            next_cursor=None if chosen.next_before is None else self.wanted.cursor_after(chosen.next_before),
             total=None if chosen.total is None else chosen.total - len(chosen.ids) + len(shown),
             scanned=self.scanned,
             source=chosen.source,
@@ -411,13 +432,18 @@ class _Search:
     def _slice(self, ids: I64, checks: I64 | None, *, total: int | None, left: I64, source: Source) -> _Chosen:
         """Returns the page from all matching ids, ascending; nothing is known about the ids in ``left``."""
         wanted = self.wanted
+        unread = left if wanted.before is None else left[left < wanted.before]
+        first = 0 if not len(unread) else int(np.searchsorted(ids, unread.max()))  # unknown ones may come before
         end = len(ids) if wanted.before is None else int(np.searchsorted(ids, wanted.before))
-        stop = min(wanted.limit, end) if wanted.is_oldest else max(0, end - wanted.offset)
-        start = max(0, stop - wanted.limit)
+        stop = min(wanted.limit, end) if wanted.is_oldest else max(first, end - wanted.offset)
+        start = max(first, stop - wanted.limit)
         chosen = ids[start:stop][::-1]
-        lowest = int(chosen[-1]) if len(chosen) else wanted.before
-        more = start > 0 or bool(lowest is not None and (left < lowest).any())
-        return _Chosen(chosen, None if checks is None else checks[start:stop][::-1], total, more, source)
+        next_before = None
+        if len(chosen) == wanted.limit or not len(unread):
+            next_before = int(chosen[-1]) if len(chosen) and (start > 0 or len(unread)) else None
+        elif not wanted.offset:
+            next_before = int(unread.max()) + 1
+        return _Chosen(chosen, None if checks is None else checks[start:stop][::-1], total, next_before, source)
 
     # --------------------------------------------------------------------------------------------------- the index
 
@@ -453,13 +479,17 @@ class _Search:
         """
         if not len(missing):
             return rows, missing
+        most = len(missing) if self.wanted.most_read is None else self.wanted.most_read
         can_write = not len(lacking) or self.index.can_write(self.store, int(lacking[-1]))
         needed = len(missing) if self.wanted.before is None else int(np.searchsorted(missing, self.wanted.before))
         tables, left, descending, budget = [rows], [], _Descending(rows), ADDED_BY_A_PAGE if can_write else 0
         for order, is_needed in ((missing[:needed][::-1], True), (missing[needed:][::-1], False)):
             window, place = max(_FIRST_WINDOW, min(self.wanted.limit, _LARGEST_WINDOW)), 0
-            while place < len(order) and (budget > 0 or (is_needed and not self._is_full(tables, order[place:]))):
-                asked: list[int] = order[place : place + (min(window, budget) if budget > 0 else window)].tolist()
+            while place < len(order) and (
+                budget > 0 or (is_needed and place < most and not self._is_full(tables, order[place:]))
+            ):
+                size = min(window, budget if budget > 0 else most - place)
+                asked: list[int] = order[place : place + size].tolist()
                 found = self._consistent(asked) if len(lacking) else sorted(self._files(asked).values(), key=_id_of)
                 self.index.missed(set(asked).difference(one.id for one in found))
                 place, budget = place + len(asked), budget - len(asked)
