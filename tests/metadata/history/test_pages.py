@@ -352,6 +352,7 @@ def test_a_filter_that_matches_little_does_not_open_every_snapshot(tmp_path: Pat
     assert find_page(plain, kind="COMPACT", offset=1190).total == 1200, "rows before an offset are counted"
 
 
+@pytest.mark.local_disk
 def test_the_first_page_shows_more_each_time(tmp_path: Path) -> None:
     store, made = write_history(tmp_path / "t", at_the_old_end(2500, 20))
     shown = []
@@ -363,6 +364,7 @@ def test_the_first_page_shows_more_each_time(tmp_path: Path) -> None:
     assert page.total == 20
 
 
+@pytest.mark.local_disk
 def test_a_page_does_not_skip_what_the_index_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends above the first snapshot that it did not open, although lines of older ones match."""
     monkeypatch.setattr(history, "READ_BY_A_PAGE", 40)
@@ -381,16 +383,17 @@ def test_a_page_does_not_skip_what_the_index_lacks(tmp_path: Path, monkeypatch: 
     assert len(compactions(store, limit=52)) == 52, "as many as it has rows"
 
 
+@pytest.mark.local_disk
 def test_pages_of_a_user_open_what_they_show(tmp_path: Path) -> None:
     store, made = write_history(tmp_path / "t", [A] * 300, noted=True)
     model = [one for one in made[::-1] if one.commit_user == "user 1"]
     page = find_page(store, user="user 1")
     assert (list(page), page.total, page.source) == (model[:LIMIT], len(model), Source.INDEX)
-    assert page.scanned <= LIMIT + 1 + (0 if IS_LOCAL else BLOCK)
+    assert page.scanned <= LIMIT + 1
     forget_indexes()
     page = find_page(store, user="nobody")
     assert (list(page), page.total) == ([], 0)
-    assert page.scanned <= 1 + (0 if IS_LOCAL else BLOCK)
+    assert page.scanned <= 1
 
 
 def test_pages_behind_a_cursor_add_what_is_before_it_too(tmp_path: Path) -> None:

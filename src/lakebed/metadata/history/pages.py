@@ -43,7 +43,7 @@ from lakebed.format.history_sidecar import (
     quoted,
 )
 from lakebed.format.printed import Printed, page_text
-from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.format.snapshot import NO_WATERMARK, CommitKind, Snapshot
 from lakebed.format.time_text import Time, now_millis, parse_time, time_text
 from lakebed.metadata.history.history_index import I64, HistoryIndex, in_last_block, index_of
 from lakebed.metadata.store import TableStore
@@ -125,11 +125,19 @@ class Wanted:
     rows: Callable[[pa.Table], Mask] | None = None
     is_oldest: bool = False
     most_read: int | None = None
+    from_watermark: int | None = None
+    to_watermark: int | None = None
 
     @property
     def is_all(self) -> bool:
         """Whether ids tell which snapshots match."""
-        return self.rows is None and all(one is None for one in (self.kind, self.user, self.from_time, self.to_time))
+        asked = (self.rows, self.kind, self.user, self.from_time, self.to_time)
+        return all(one is None for one in asked) and not self.needs_watermarks
+
+    @property
+    def needs_watermarks(self) -> bool:
+        """Whether lines without a watermark do not tell which snapshots match."""
+        return self.from_watermark is not None or self.to_watermark is not None
 
     def among(self, ids: I64) -> I64:
         """Returns the ids that can match."""
@@ -149,6 +157,11 @@ class Wanted:
             mask &= np.asarray(pc.equal(rows["commit_kind"], str(self.kind)))
         if self.user is not None:
             mask &= np.asarray(pc.equal(rows["quoted_user"], quoted(self.user)))
+        if self.needs_watermarks:
+            watermarks = rows["watermark"].fill_null(NO_WATERMARK).to_numpy()
+            mask &= watermarks != NO_WATERMARK
+            mask &= watermarks >= (-np.inf if self.from_watermark is None else self.from_watermark)
+            mask &= watermarks <= (np.inf if self.to_watermark is None else self.to_watermark)
         return mask
 
     def matches(self, snapshot: Snapshot) -> bool:
@@ -226,10 +239,12 @@ def first_match(
     *,
     from_time: int | None = None,
     to_time: int | None = None,
+    from_watermark: int | None = None,
+    to_watermark: int | None = None,
     before: int | None = None,
     is_oldest: bool = False,
 ) -> tuple[Snapshot | None, bool]:
-    """Returns the newest (or the oldest) snapshot between two times and before an id.
+    """Returns the newest (or the oldest) snapshot between two times or two watermarks, and before an id.
 
     Also returns whether that is certain; it is not if others deleted snapshots all the time.
     """
@@ -243,6 +258,8 @@ def first_match(
         before=before,
         fingerprint="",
         is_oldest=is_oldest,
+        from_watermark=from_watermark,
+        to_watermark=to_watermark,
     )
     search = _Search(store, index_of(store), wanted)
     found = search.page().snapshots
@@ -418,12 +435,13 @@ class _Search:
         asked = self.wanted.among(ids)
         if self.wanted.is_all:
             return self._slice(asked, None, total=len(asked), left=ids[:0], source=Source.LISTING)
-        rows = self._verified(self.index.rows(self.store, ids))
+        verified = self._verified(self.index.rows(self.store, ids))
+        rows = verified.filter(pc.is_valid(verified["watermark"])) if self.wanted.needs_watermarks else verified
         known = rows["id"].to_numpy()
         missing = ids[:0] if len(known) == len(ids) else np.setdiff1d(asked, known, assume_unique=True)
         lacking = self._lacking(missing, ids)
         source = Source.SCAN if len(lacking) else Source.INDEX
-        rows, left = self._filled(rows, missing, lacking)
+        rows, left = self._filled(rows, missing, lacking, verified)
         mask = self.wanted.mask(rows)
         matching, checks = rows["id"].to_numpy()[mask], rows["check"].to_numpy()[mask]
         total = None if len(left) else len(matching)
@@ -472,17 +490,17 @@ class _Search:
                 right[_first_wrong(start, end, holds) : end + 1] = False
         return rows if right.all() else rows.filter(pa.array(right))
 
-    def _filled(self, rows: pa.Table, missing: I64, lacking: I64) -> tuple[pa.Table, I64]:
+    def _filled(self, rows: pa.Table, missing: I64, lacking: I64, verified: pa.Table) -> tuple[pa.Table, I64]:
         """Returns the rows with those that the index lacked, and the ids that a full page did not need to read.
 
-        Lines of the snapshots in ``lacking`` are added to the index.
+        Lines of the snapshots in ``lacking`` are added to the index. ``verified`` has all rows whose checks are known.
         """
         if not len(missing):
             return rows, missing
         most = len(missing) if self.wanted.most_read is None else self.wanted.most_read
         can_write = not len(lacking) or self.index.can_write(self.store, int(lacking[-1]))
         needed = len(missing) if self.wanted.before is None else int(np.searchsorted(missing, self.wanted.before))
-        tables, left, descending, budget = [rows], [], _Descending(rows), ADDED_BY_A_PAGE if can_write else 0
+        tables, left, descending, budget = [rows], [], _Descending(verified), ADDED_BY_A_PAGE if can_write else 0
         for order, is_needed in ((missing[:needed][::-1], True), (missing[needed:][::-1], False)):
             window, place = max(_FIRST_WINDOW, min(self.wanted.limit, _LARGEST_WINDOW)), 0
             while place < len(order) and (
