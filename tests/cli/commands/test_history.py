@@ -8,7 +8,7 @@ from tests.places import delete_tree, stored_path
 
 from lakebed import Lake, Table
 from lakebed.changes import AddColumn
-from lakebed.metadata.history import pages
+from lakebed.metadata.history import pages, wanted
 from lakebed.metadata.history.history_index import forget_indexes
 
 
@@ -46,8 +46,8 @@ def test_history_of_a_kind(cli: Lakebed, busy: Table) -> None:
 
 
 def test_a_page_that_ends_early(cli: Lakebed, busy: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    for limit in ("ADDED_BY_A_PAGE", "READ_BY_A_PAGE"):
-        monkeypatch.setattr(pages, limit, 1)
+    monkeypatch.setattr(pages, "ADDED_BY_A_PAGE", 1)
+    monkeypatch.setattr(wanted, "READ_BY_A_PAGE", 1)
     delete_tree(stored_path(busy.path, ".lakebed"))
     forget_indexes()
     ran = cli("history", "db.people", "--kind", "APPEND", "--limit", "1")

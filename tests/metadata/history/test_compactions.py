@@ -17,7 +17,7 @@ from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.commit.commit import Change, Commit, commit
-from lakebed.metadata.history import compactions, pages
+from lakebed.metadata.history import compactions, wanted
 from lakebed.metadata.history.compactions import Compaction, CompactionKind, find_compactions
 from lakebed.metadata.history.history_index import forget_indexes
 from lakebed.metadata.manifests import SHARED_CACHE
@@ -258,7 +258,7 @@ def test_compactions_of_one_kind(table: Callable[..., Table], monkeypatch: pytes
 
 def test_a_page_of_a_rare_kind_ends_early(table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the snapshot knows the kind, so a page opens some compactions, and its cursor goes on below them."""
-    monkeypatch.setattr(pages, "READ_BY_A_PAGE", 3)
+    monkeypatch.setattr(wanted, "READ_BY_A_PAGE", 3)
     monkeypatch.setattr(compactions, "_FIRST_WINDOW", 1)
     options = {"bucket": "1", "write-only": "true", "num-sorted-run.compaction-trigger": "2"}
     made = table("k INT, v STRING", primary_key=["k"], options=options)

@@ -31,7 +31,7 @@ from tests.places import IS_LOCAL, copy_tree, delete_tree, stored_path
 from lakebed.errors import CommitOutcomeUnknownError, OptionError
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
 from lakebed.metadata.commit.commit import Change, append, commit
-from lakebed.metadata.history import history_index
+from lakebed.metadata.history import history_index, wanted
 from lakebed.metadata.history import pages as history
 from lakebed.metadata.history.history_index import BLOCK, forget_indexes
 from lakebed.metadata.history.pages import HistoryPage, Source
@@ -343,7 +343,7 @@ def test_a_filter_that_matches_little_does_not_open_every_snapshot(tmp_path: Pat
         if can_write:
             forget_indexes()
     assert found == [one for one in made[::-1] if one.commit_kind is C and one.commit_user == "user 1"]
-    assert all(scanned <= history.READ_BY_A_PAGE + LIMIT + 2 for scanned, _ in seen)
+    assert all(scanned <= wanted.READ_BY_A_PAGE + LIMIT + 2 for scanned, _ in seen)
     assert [shown for _, shown in seen[:2]] == [0, 0]
     assert all(shown == LIMIT for _, shown in seen[3:-1])
     assert sum(scanned for scanned, _ in seen) <= 4000 + len(seen) * (LIMIT + 3) + len(found)
@@ -367,7 +367,7 @@ def test_the_first_page_shows_more_each_time(tmp_path: Path) -> None:
 @pytest.mark.local_disk
 def test_a_page_does_not_skip_what_the_index_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends above the first snapshot that it did not open, although lines of older ones match."""
-    monkeypatch.setattr(history, "READ_BY_A_PAGE", 40)
+    monkeypatch.setattr(wanted, "READ_BY_A_PAGE", 40)
     plain, _ = write_history(tmp_path / "t", [C] * 50, noted=True)
     for number in range(51, 201):
         commit_snapshot(plain, C if number in {100, 190} else A, noted=False)

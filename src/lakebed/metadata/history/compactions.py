@@ -26,7 +26,8 @@ from lakebed.format.printed import Printed, page_text
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.time_text import now_millis, time_text
-from lakebed.metadata.history.pages import HistoryPage, Source, Wanted, cursor_position, page_of, wanted_page
+from lakebed.metadata.history.pages import HistoryPage, Source, page_of
+from lakebed.metadata.history.wanted import Wanted, cursor_position, wanted_page
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
