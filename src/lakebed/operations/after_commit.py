@@ -1,5 +1,7 @@
 """What follows a commit: expiry of partitions, consumers, tags and snapshots, and merging of manifests.
 
+Old changes of a chain table expire when its partitions do (``chain/maintenance/expire_due``).
+
 The options of the table say what is due.
 The commit has succeeded by then, so errors here are logged and never raised. ``write-only`` tables skip all of it; a
 separate job maintains them. If nothing is due, it only reads a few small files.
