@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -23,9 +24,11 @@ from tests.chain.days import Days, date_of, new_table, partition
 from tests.lakes import open_lake
 from tests.places import delete_tree, stored_path
 
+from lakebed import ChangesExpiry
 from lakebed.chain.branch_log import forget_logs, sidecar_path
 from lakebed.chain.maintenance.expire_chain import expire_chain_partitions
 from lakebed.errors import OptionError
+from lakebed.table_kinds import rules_of
 
 REGIONS = st.sampled_from(["eu", "us"])
 DAYS = st.integers(1, 7)
@@ -274,10 +277,28 @@ class ChainLife(RuleBasedStateMachine):
         planned = self.days.main.expire_changes(dt.date(2025, 8, day), dry_run=True)
         done = self.days.main.expire_changes(dt.date(2025, 8, day))
         assert (done.partitions, done.without_view) == (planned.partitions, planned.without_view)
+        self.changes_went(done, day, before, newest_full=day)
+
+    @rule(day=DAYS, after_a_commit=st.booleans())
+    def expire_changes_by_the_option(self, day: int, after_a_commit: bool) -> None:
+        before, main = self.shown(), self.days.main
+        with self.days.changes_retained(dt.datetime(2025, 8, day) - dt.timedelta(hours=12)):
+            done = main.expire_changes(dry_run=True)
+            if after_a_commit:
+                rules_of(self.days.chain.delta).after_commit()
+                assert main.expire_changes(dry_run=True).partitions == ()
+            else:
+                assert main.expire_changes().partitions == done.partitions
+        self.changes_went(done, day, before, newest_full=day - 1)
+
+    def changes_went(
+        self, done: ChangesExpiry, day: int, before: Mapping[tuple[str, int], Rows], *, newest_full: int
+    ) -> None:
+        """Changes of days before a day were dropped, up to the last full partition that is old enough."""
         lost = {(one["region"], int(one["date"][-2:])) for one in done.without_view}
         for region, chain in self.chains.items():
             going = {int(one["date"][-2:]) for one in done.partitions if one["region"] == region}
-            kept = max((one for one in chain.usable if one <= day), default=0)
+            kept = max((one for one in chain.usable if one <= newest_full), default=0)
             allowed = {one for one in chain.delta if one < day and one <= kept}
             assert going <= allowed
             is_late = any(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime as dt
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 import lakebed
+from lakebed import changes
 from lakebed.chain.branch_log import forget_logs
 from lakebed.chain.layout import ChainTable
 from lakebed.chain.staleness import ChainState
@@ -83,6 +86,17 @@ class Days:
 
     def overwrite_changes(self, day: int, values: Mapping[int, str], region: str = "eu") -> None:
         self.delta.overwrite(self.rows(day, values, region).drop(["op"]))
+
+    @contextlib.contextmanager
+    def changes_retained(self, since: dt.datetime) -> Iterator[None]:
+        """Sets the option that drops changes before a local time, and lets every commit check for them."""
+        age = f"{int((dt.datetime.now() - since).total_seconds())} s"
+        wanted = {"chain-table.changes.time-retained": age, "partition.expiration-check-interval": "0 ms"}
+        self.main.alter(*(changes.SetOption(name, value) for name, value in wanted.items()))
+        try:
+            yield
+        finally:
+            self.main.alter(*(changes.RemoveOption(name) for name in wanted))
 
     def view(self, day: int, region: str = "eu") -> dict[int, str]:
         where = f"date = '{date_of(day)}'" + (f" AND region = '{region}'" if self.grouped else "")

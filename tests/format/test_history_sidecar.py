@@ -21,7 +21,7 @@ from lakebed.format.history_sidecar import (
     quoted,
     segment_of,
 )
-from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.format.snapshot import NO_WATERMARK, CommitKind, Snapshot
 
 numbers = st.integers(-(2**63), 2**63 - 1)
 counts = st.none() | st.integers(0, 10**15).map(str)
@@ -42,6 +42,7 @@ def snapshots(draw: st.DrawFn, ids: st.SearchStrategy[int] = numbers) -> Snapsho
         total_record_count=draw(numbers),
         delta_record_count=draw(numbers),
         changelog_record_count=draw(st.none() | numbers),
+        watermark=draw(st.none() | numbers),
         properties={key: value for key, value in noted.items() if value is not None},
     )
 
@@ -59,6 +60,7 @@ def row_of(snapshot: Snapshot, previous: int = 0) -> dict[str, Any]:
         "quoted_user": quoted(snapshot.commit_user),
         "check": check_of(snapshot),
         "previous": previous,
+        "watermark": NO_WATERMARK if snapshot.watermark is None else snapshot.watermark,
     }
 
 
@@ -92,9 +94,25 @@ def test_what_is_left_of_a_line_harms_no_other(
         assert decoded(text) == [wanted[number] for number in sorted(wanted)]
 
 
+@given(snapshots(ids=st.integers(1, 2)), snapshots(ids=st.integers(3, 4)))
+def test_lines_from_before_watermarks_are_read(old: Snapshot, new: Snapshot) -> None:
+    """Their watermark is not known, and stays so if they are written again."""
+    *fields, _ = encode_line(old).split(b"\t")
+    line = b"\t".join([*fields, b".\n"])
+    rows, _ = decode_rows(line + encode_line(new), where="here")
+    assert rows.to_pylist() == [{**row_of(old), "watermark": None}, row_of(new)]
+    assert decode_rows(encode_rows(rows), where="here")[0].equals(rows)
+
+
 @pytest.mark.parametrize(
     "change",
-    [(b"APPEND", b"APPENT"), (b"\t5\t", b"\tfive\t"), (b"\t5\t", b"\t\t"), (b"user", b"\xff")],
+    [
+        (b"\t-9223372036854775808.", b"\t-9223372036854775809."),
+        (b"APPEND", b"APPENT"),
+        (b"\t5\t", b"\tfive\t"),
+        (b"\t5\t", b"\t\t"),
+        (b"user", b"\xff"),
+    ],
 )
 def test_lines_that_make_no_sense_are_refused(change: tuple[bytes, bytes]) -> None:
     snapshot = Snapshot(

@@ -145,6 +145,10 @@ def test_changes_expire_and_views_are_copied(lake: Lake, db: str) -> None:
         kept,
     ]
     assert rows(lake, f"SELECT t1 FROM {db}.t WHERE date = '20250725'") == [("1",), ("2",), ("3",), ("4",)]
+    with pytest.raises(Exception, match=r"chain-table\.changes\.time-retained"):
+        rows(lake, f"CALL sys.expire_changes(table => '{db}.t')")
+    lake.sql(f"ALTER TABLE {db}.t SET TBLPROPERTIES ('chain-table.changes.time-retained' = '30 d')")
+    assert rows(lake, f"CALL sys.expire_changes(table => '{db}.t')") == [kept]
 
     lake.sql(f"CREATE TABLE {db}.plain (t1 string, t2 string, t3 string) PARTITIONED BY (date string)")
     copy = f"CALL sys.materialize_chain(table => '{db}.t', into => '{db}.plain'"

@@ -17,6 +17,7 @@ from lakebed.chain.anchors import live_partitions
 from lakebed.chain.chain_stream import chain_stream
 from lakebed.chain.layout import ChainTable
 from lakebed.chain.maintenance.expire_chain import expire_main_partitions
+from lakebed.chain.maintenance.expire_due import expire_due
 from lakebed.chain.maintenance.verify_chain import check_chain_table
 from lakebed.chain.partition_status import chain_status
 from lakebed.chain.reading.branch_versions import BranchVersions, latest_versions, versions_at
@@ -176,6 +177,9 @@ class MainRules(ChainRules):
             "hold; analyze those by their own names"
         )
 
+    def expire_after_commit(self) -> None:
+        expire_due(self.chain)
+
     def expire_partitions(self, **given: Any) -> list[dict[str, Any]]:
         return expire_main_partitions(self.chain, **given)
 
@@ -198,8 +202,8 @@ class DataBranchRules(ChainRules):
         return ChainWriteGuard(self.chain, self.role, same_rows=same_rows, drop=drop)
 
     def expire_after_commit(self) -> None:
-        """Partitions expire in all branches together, after a commit to any of them."""
-        expire_main_partitions(self.chain)
+        """Partitions and changes expire after a commit to any of the branches."""
+        expire_due(self.chain)
 
     def expire_partitions(self, **given: Any) -> list[dict[str, Any]]:  # noqa: ARG002 - refused whatever is given
         raise OptionError(

@@ -3,8 +3,11 @@
 :data:`ROW_SCHEMA` lists the fields of a line. A segment of the index is a text file for a range of :data:`SEGMENT` ids.
 Its lines are in any order; if two lines have the same id, the later one counts. Lines are only appended, each in one
 write. A line begins and ends with a line break, so an incomplete line after a crash cannot damage the next one, and its
-last field is an end mark. Incomplete lines are skipped. A file with a complete line that is not valid is refused and
-rebuilt.
+last field ends with an end mark. Incomplete lines are skipped. A file with a complete line that is not valid is refused
+and rebuilt.
+
+The last field is the watermark and the mark. Lines of earlier versions have the mark alone: their watermark is not
+known.
 
 ``check`` identifies the snapshot: after a rollback the same id belongs to another snapshot with another check.
 ``previous`` is the check of the snapshot before. Consecutive lines whose checks match form a chain. An id is only used
@@ -17,7 +20,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +30,7 @@ from pyarrow import csv
 
 from lakebed.errors import CorruptError
 from lakebed.format.commit_facts import BYTES_ADDED, BYTES_DELETED, FILES_ADDED, FILES_DELETED, read_count
-from lakebed.format.snapshot import CommitKind, Snapshot
+from lakebed.format.snapshot import NO_WATERMARK, CommitKind, Snapshot
 
 Places: TypeAlias = npt.NDArray[np.int64]
 
@@ -52,13 +55,25 @@ UNKNOWN: Final = 0
 """The check of an unknown snapshot."""
 
 ROW_SCHEMA: Final = pa.schema(
-    [*((name, pa.int64()) for name in _NUMBERS), ("commit_kind", pa.string()), ("quoted_user", pa.string())]
+    [
+        *((name, pa.int64()) for name in _NUMBERS),
+        ("commit_kind", pa.string()),
+        ("quoted_user", pa.string()),
+        ("watermark", pa.int64()),
+    ]
 )
-"""The fields of a line. Counts of files and bytes are null if the writer did not record them."""
+"""The fields of a line. Counts of files and bytes are null if the writer did not record them.
+
+The watermark is :data:`~lakebed.format.snapshot.NO_WATERMARK` if there is none, and null if the line does not tell.
+"""
 
 NO_ROWS: Final = ROW_SCHEMA.empty_table()
 _KINDS: Final = pa.array([str(kind) for kind in CommitKind])
-_COLUMN_TYPES: Final = {**{field.name: field.type for field in ROW_SCHEMA}, "end": pa.string()}
+_COLUMN_TYPES: Final = {
+    **{field.name: field.type for field in ROW_SCHEMA if field.name != "watermark"},
+    "end": pa.string(),
+}
+_WHOLE: Final = r"^(?:-?[0-9]+)?\.$"
 
 
 def segment_of(snapshot_id: int) -> int:
@@ -77,6 +92,17 @@ def quoted(user: str) -> str:
     'flink%20job%091'
     """
     return quote(user, safe="", errors="surrogatepass")
+
+
+def unquoted(fields: pa.ChunkedArray) -> pa.Array:
+    """Returns the commit users of fields of lines; what is no text becomes a replacement character.
+
+    >>> unquoted(pa.chunked_array([["flink%20job", "a"]])).to_pylist()
+    ['flink job', 'a']
+    """
+    coded = fields.combine_chunks().dictionary_encode()
+    users = pa.array([unquote(user, errors="replace") for user in coded.dictionary.to_pylist()], pa.string())
+    return users.take(coded.indices)
 
 
 def check_of(snapshot: Snapshot) -> int:
@@ -115,7 +141,7 @@ def encode_line(snapshot: Snapshot, previous: int = UNKNOWN) -> bytes:
         _count(properties, BYTES_DELETED),
         snapshot.commit_kind,
         quoted(snapshot.commit_user),
-        _END,
+        f"{NO_WATERMARK if snapshot.watermark is None else _clipped(snapshot.watermark)}{_END}",
     )
     return ("\n" + "\t".join(map(str, fields)) + "\n").encode()
 
@@ -131,7 +157,8 @@ def chains(rows: pa.Table) -> tuple[Places, Places]:
 def encode_rows(rows: pa.Table) -> bytes:
     """Returns the lines of rows that were decoded before."""
     texts = [column.cast(pa.string()).combine_chunks().fill_null("") for column in rows.select(ROW_SCHEMA.names)]
-    lines = pc.binary_join_element_wise(*texts, _END, "\t")
+    *texts, watermarks = texts
+    lines = pc.binary_join_element_wise(*texts, pc.binary_join_element_wise(watermarks, _END, ""), "\t")
     return ("\n" + "\n\n".join(lines.to_pylist()) + "\n").encode() if len(rows) else b""
 
 
@@ -165,11 +192,20 @@ def decode_rows(data: bytes, *, where: str) -> tuple[pa.Table, int]:
         )
     except pa.ArrowException as error:
         raise CorruptError(f"{where} is not a segment of a history index ({error}); delete it") from None
-    whole = lines.filter(pc.equal(lines["end"], _END))
+    whole = lines.filter(pc.match_substring_regex(lines["end"], _WHOLE))
     known = pc.all(pc.is_in(whole["commit_kind"], value_set=_KINDS), min_count=0).as_py()
     if not known or any(whole[name].null_count for name in ("id", "check", "previous", "time_millis")):
         raise CorruptError(f"{where} is not a segment of a history index; delete it")
-    return last_by_id(whole.select(ROW_SCHEMA.names)), len(lines)
+    try:
+        watermarks = _watermarks(whole["end"])
+    except pa.ArrowException:
+        raise CorruptError(f"{where} is not a segment of a history index; delete it") from None
+    return last_by_id(whole.drop(["end"]).append_column(ROW_SCHEMA.field("watermark"), watermarks)), len(lines)
+
+
+def _watermarks(ends: pa.ChunkedArray) -> pa.ChunkedArray:
+    texts = pc.utf8_rtrim(ends, _END)
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts).cast(pa.int64())
 
 
 def last_by_id(rows: pa.Table) -> pa.Table:

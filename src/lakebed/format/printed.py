@@ -25,7 +25,7 @@ class Printed:
 def page_text(one: str, head: list[str], rows: list[list[str]], *, total: int | None, has_more: bool) -> str:
     """Returns a page as a small table; numbers are in the columns ``id`` and ``rows``."""
     if not rows:
-        return f"no {one}s"
+        return f"no {one}s among those read; more with cursor=page.next_cursor" if has_more else f"no {one}s"
     of_all = "" if total is None or total == len(rows) else f" of {total:,}"
     right = [column for column, title in enumerate(head) if title in {"id", "rows"}]
     lines = [f"{count_text(len(rows), one)}{of_all}, newest first:"]

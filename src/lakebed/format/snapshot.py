@@ -26,6 +26,8 @@ from lakebed.format.time_text import time_text
 CURRENT_VERSION: Final = 3
 BATCH_IDENTIFIER: Final = 2**63 - 1
 FIRST_SNAPSHOT_ID: Final = 1
+NO_WATERMARK: Final = -(2**63)
+"""Some writers record it as the watermark of a snapshot that has none."""
 OWN_VERSIONS: Final = "lakebed-"
 """What the writer version of a snapshot of Lakebed begins with."""
 _CHECKSUM_BYTES: Final = 8

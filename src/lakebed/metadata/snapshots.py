@@ -17,7 +17,7 @@ from typing import Final
 
 from lakebed.errors import CorruptError, NotFoundError, StorageError
 from lakebed.format.paths import SNAPSHOT_PREFIX, TAG_PREFIX, TablePaths
-from lakebed.format.snapshot import Snapshot, snapshot_from_json, snapshot_to_json
+from lakebed.format.snapshot import NO_WATERMARK, Snapshot, snapshot_from_json, snapshot_to_json
 from lakebed.metadata.numbered_files import numbered_files
 from lakebed.metadata.one_look import forget_answer
 from lakebed.storage import Storage, Sync, run_all, run_both, run_together
@@ -26,7 +26,6 @@ _FIRST_WINDOW: Final = 8
 _LARGEST_WINDOW: Final = 512
 _LOCAL_THREADS: Final = 8
 _REMOTE_THREADS: Final = 32
-_NO_WATERMARK: Final = -(2**63)  # some writers record it for no watermark
 
 
 class Snapshots:
@@ -210,7 +209,7 @@ class Snapshots:
 
         def fits(snapshot: Snapshot) -> bool:
             own = snapshot.watermark
-            return own is not None and own != _NO_WATERMARK and own <= watermark
+            return own is not None and own != NO_WATERMARK and own <= watermark
 
         return self._newest(fits)
 
@@ -219,7 +218,7 @@ class Snapshots:
         found = (
             snapshot
             for snapshot in self.read_many(self.ids())
-            if snapshot.watermark not in {None, _NO_WATERMARK} and snapshot.watermark >= watermark
+            if snapshot.watermark not in {None, NO_WATERMARK} and snapshot.watermark >= watermark
         )
         return next(found, None)
 

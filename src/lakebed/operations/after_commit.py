@@ -1,5 +1,7 @@
 """What follows a commit: expiry of partitions, consumers, tags and snapshots, and merging of manifests.
 
+Old changes of a chain table expire when its partitions do (``chain/maintenance/expire_due``).
+
 The options of the table say what is due.
 The commit has succeeded by then, so errors here are logged and never raised. ``write-only`` tables skip all of it; a
 separate job maintains them. If nothing is due, it only reads a few small files.
@@ -85,11 +87,13 @@ _last_checks: Final[dict[tuple[str, str], float]] = {}
 
 
 def _partitions_due(store: TableStore, options: TableOptions) -> bool:
-    """Whether this process should check for old partitions now.
+    """Whether this process should check for old partitions, and for old changes of a chain table, now.
 
     The first check of a process is at a random time of the interval, so that many processes do not check at once.
     """
-    if options.partition_expiration_time is None:
+    if options.partition_expiration_time is None and (
+        options.chain_changes_time_retained is None or not options.chain_table_enabled
+    ):
         return False
     interval = options.partition_expiration_check_interval
     table = store.paths.root, store.paths.branch

@@ -19,7 +19,7 @@ from lakebed.format.human_text import ids_text, names_text
 from lakebed.format.printed import Printed
 from lakebed.format.snapshot import Snapshot, snapshot_to_json
 from lakebed.metadata.changelogs import changelog_ids, remove_changelogs
-from lakebed.metadata.history.by_time import snapshot_at
+from lakebed.metadata.history.by_time import snapshot_at, snapshot_at_watermark
 from lakebed.metadata.references.deletable import check_own_folders
 from lakebed.metadata.store import TableStore
 from lakebed.metadata.tags import get_tag
@@ -104,7 +104,7 @@ def _target(
     if tag is not None:
         return get_tag(store, tag).snapshot
     if watermark is not None:
-        reached = store.snapshots.at_watermark(watermark)
+        reached = snapshot_at_watermark(store, watermark)
         if reached is None:
             raise NotFoundError(
                 f"table {store.name} has no snapshot with a watermark of at most {watermark}; choose a snapshot or a "

@@ -281,7 +281,7 @@ _PARTITIONS: Final = (
     Option("partition.timestamp-formatter", HONOURED, TEXT, None, "How that text is parsed as a time, such as yyyyMMdd HH:mm:ss."),
     Option("partition.timestamp-format.strict", REFUSED, BOOL, "false", "Rejects rows whose partition value is not such a time.", "Lakebed does not check it yet; leave it out", readable=True),
     Option("partition.expiration-time", HONOURED, TIME, None, "Age from which a partition expires.", unset="never"),
-    Option("partition.expiration-check-interval", HONOURED, TIME, "1 h", "Time between two checks of a writer for expired partitions."),
+    Option("partition.expiration-check-interval", HONOURED, TIME, "1 h", "Time between two checks of a writer for expired partitions, and for old changes of a chain table."),
     Option("partition.expiration-strategy", HONOURED, TEXT, "values-time", "Whether the age of a partition follows from its value (values-time) or its last change (update-time)."),
     Option("partition.expiration-max-num", HONOURED, INT, "100", "Maximum number of partitions that one expiry deletes.", low=1),
     Option("partition.expiration-batch-size", HONOURED, INT, None, "Number of partitions that expire in one commit.", low=1, unset="all in one commit"),
@@ -459,6 +459,7 @@ _CHAINS: Final = (
     Option("chain-table.split.key-range-enabled", KEPT, BOOL, "true", "Whether other engines read a bucket of a chain in key ranges."),
     Option("chain-table.streaming.merge-snapshot", HONOURED, BOOL, "false", "Whether a stream begins with the merged state."),
     Option("chain-table.gap-read", HONOURED, ENUM, "carry", "Lakebed only: what a read returns for a day without changes. carry: the rows of the day before; strict: no rows.", values=("carry", "strict")),
+    Option("chain-table.changes.time-retained", HONOURED, TIME, None, "Lakebed only: age of a day from which its changes are dropped after a commit, if a full partition holds them.", unset="forever"),
     Option("scan.fallback-snapshot-branch", HONOURED, TEXT, None, "Branch that holds the full partitions of a chain table."),
     Option("scan.fallback-delta-branch", HONOURED, TEXT, None, "Branch that holds the changes of a chain table."),
 )

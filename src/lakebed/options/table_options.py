@@ -199,6 +199,7 @@ class TableOptions:
     chain_table_enabled = required("chain-table.enabled", bool)
     chain_partition_keys = names("chain-table.chain-partition-keys")
     chain_gap_read = required("chain-table.gap-read", str)
+    chain_changes_time_retained = optional("chain-table.changes.time-retained", float)
     chain_streaming_merge_snapshot = required("chain-table.streaming.merge-snapshot", bool)
     scan_fallback_snapshot_branch = optional("scan.fallback-snapshot-branch", str)
     scan_fallback_delta_branch = optional("scan.fallback-delta-branch", str)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from lakebed.format import predicate as pred
+from lakebed.format.history_sidecar import unquoted
 from lakebed.format.paths import BRANCH_PREFIX
 from lakebed.format.snapshot import Snapshot, load_json_object
 from lakebed.format.statistics.table_statistics import columns_to_json, statistics_from_json
@@ -42,14 +43,14 @@ _SNAPSHOT_FIELDS: Final = {
     "operation": pa.string(),
     "writer_version": pa.string(),
 }
-_IN_THE_INDEX: Final = ("snapshot_id", "commit_kind", "commit_time")
+_IN_THE_INDEX: Final = ("snapshot_id", "commit_kind", "commit_time", "commit_user")
 
 
 def snapshots(store: TableStore, condition: pred.Node = pred.TRUE) -> pa.Table:
     """``$snapshots``: all snapshots that have not expired.
 
-    Only those are read whose id, kind and time satisfy what the condition says about these columns, and those that the
-    history index lacks. The caller tests the condition on the rows.
+    Only those are read whose id, kind, time and user satisfy what the condition says about these columns, and those
+    that the history index lacks. The caller tests the condition on the rows.
     """
     renamed = {"snapshot_id": "id"}
     rows = []
@@ -90,6 +91,7 @@ def _lines_match(condition: pred.Node, lines: pa.Table) -> Mask:
             "snapshot_id": lines["id"],
             "commit_kind": lines["commit_kind"],
             "commit_time": pa.array(times, MILLIS),
+            "commit_user": unquoted(lines["quoted_user"]),
         }
     )
     return np.asarray(pred.matches_rows(condition, shown))

@@ -15,6 +15,7 @@ from lakebed.chain.layout import ChainTable
 from lakebed.chain.maintenance.compact_chain import Asked, ChainCompaction, ChainPolicy, compact_chain
 from lakebed.chain.maintenance.convert import disable_chain, enable_chain, is_half_enabled
 from lakebed.chain.maintenance.expire_changes import ChangesExpiry, expire_changes
+from lakebed.chain.maintenance.expire_due import expire_due
 from lakebed.chain.maintenance.materialization import Materialization
 from lakebed.chain.reading.branch_versions import BranchVersions
 from lakebed.chain.reading.plan_views import View
@@ -109,10 +110,10 @@ class ChainMethods:
         session = spark or self._spark
         done = compact_chain(chain, asked, _reader(chain, session), dry_run=dry_run, engine=engine_on(session))
         if done.built and not dry_run:
-            after_commit(chain.full, lambda _: None)
+            after_commit(chain.full, lambda _: expire_due(chain))
         return done
 
-    def expire_changes(self, before: Time | dt.date, *, dry_run: bool = False) -> ChangesExpiry:
+    def expire_changes(self, before: Time | dt.date | None = None, *, dry_run: bool = False) -> ChangesExpiry:
         """Drops the changes of old days that full partitions hold. No full partition is dropped.
 
         No view of a full partition, and no view of a day at or after ``before``, changes. An older day that is not full
@@ -121,14 +122,15 @@ class ChainMethods:
 
         Args:
             before: Changes of days before this time are dropped: a date, a datetime, ISO text, or a length of time such
-                as ``30 d``.
+                as ``30 d``. The default is the age in the option ``chain-table.changes.time-retained``.
             dry_run: Drop nothing, and return what would be dropped.
 
         Returns:
             The changes that were dropped, the days that have no view any more, and what was kept for which reason.
 
         Raises:
-            OptionError: The table is not a chain table, or ``before`` is not a time.
+            OptionError: The table is not a chain table, ``before`` is not a time, or neither ``before`` nor the option
+                is given.
             CommitConflictError: Another commit wrote to these changes meanwhile. Nothing was dropped.
 
         Example:
@@ -137,7 +139,8 @@ class ChainMethods:
         chain = self._chain()
         is_day = isinstance(before, dt.date) and not isinstance(before, dt.datetime)
         given = dt.datetime.combine(before, dt.time()) if is_day else before  # type: ignore[arg-type]
-        done = expire_changes(chain, local_datetime(parse_time(given, "before")), dry_run=dry_run)
+        since = None if given is None else local_datetime(parse_time(given, "before"))
+        done = expire_changes(chain, since, dry_run=dry_run)
         if done.snapshot is not None:
             after_commit(chain.delta, lambda _: None)
         return done

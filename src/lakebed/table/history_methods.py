@@ -41,7 +41,8 @@ class HistoryMethods:
         """Returns one page of snapshots, newest first.
 
         The next page has ``cursor=page.next_cursor`` and the same filters. Pages by cursor repeat and skip nothing
-        while other processes commit and expire.
+        while other processes commit and expire. A page with a next one can be shorter than ``limit``, or empty: without
+        an index, a page ends once it opened 1,024 snapshots.
 
         Args:
             kind: Only commits of this kind, such as ``COMPACT``.

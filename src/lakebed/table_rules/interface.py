@@ -104,7 +104,7 @@ class TableRules(ABC):
 
     @abstractmethod
     def expire_after_commit(self) -> None:
-        """Drop the partitions that are too old after a commit to this branch."""
+        """Drop what the options say is too old, after a commit to this branch: partitions, and changes of a chain."""
 
     @abstractmethod
     def expire_partitions(

@@ -14,6 +14,7 @@ from lakebed.metadata.store import TableStore
 from lakebed.operations.expire.expire_partitions import expire_partitions
 from lakebed.operations.read import BranchRead, parts_of
 from lakebed.operations.verify.report import Problem
+from lakebed.options import TableOptions
 from lakebed.streams.table_stream import TableStream, check_streamable
 from lakebed.table_rules.interface import ChainColumns, TableRules
 from lakebed.table_rules.partition_costs import PartitionStatus
@@ -57,7 +58,8 @@ class PlainRules(TableRules):
         pass
 
     def expire_after_commit(self) -> None:
-        self.expire_partitions()
+        if TableOptions(self.store.schema().options).partition_expiration_time is not None:
+            self.expire_partitions()
 
     def expire_partitions(self, **given: Any) -> list[dict[str, Any]]:
         return expire_partitions(self.store, **given)

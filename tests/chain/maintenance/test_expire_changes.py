@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from tests.chain.days import Days, codes, new_table, partition
 
-from lakebed import ChangesExpiry, Lake
+from lakebed import ChangesExpiry, Lake, changes
 from lakebed.chain.maintenance import expire_changes as module
+from lakebed.chain.maintenance import expire_due
 from lakebed.errors import CommitConflictError, OptionError
 from lakebed.format.commit_facts import CHAIN_EXPIRED, read_flag
 
@@ -159,6 +160,73 @@ def test_all_forms_of_a_time(days: Days) -> None:
     forms: list[Any] = [moment, moment.date(), "2025-08-07", round(moment.timestamp() * 1000), "1 d"]
     for before in forms:
         assert numbers(days.main.expire_changes(before, dry_run=True).partitions) == [2, 3, 4, 5, 6]
+
+
+SINCE_THE_SEVENTH = dt.datetime(2025, 8, 6, 12)
+
+
+def test_the_option_is_the_default(days: Days) -> None:
+    with days.changes_retained(SINCE_THE_SEVENTH):
+        assert numbers(days.main.expire_changes("2025-08-05", dry_run=True).partitions) == [2, 3]
+        planned = days.main.expire_changes(dry_run=True)
+        assert numbers(planned.partitions) == [2, 3, 4, 5, 6]
+        assert days.main.expire_changes().partitions == planned.partitions
+    assert days.days("delta") == [7, 8]
+    assert days.view(8) == {1: "a", **{day: f"d{day}" for day in range(2, 9)}}
+    with pytest.raises(OptionError, match=r"give before, such as '30 d', or set option chain-table\.changes\.time"):
+        days.main.expire_changes()
+
+
+@pytest.mark.parametrize("by", ["changes", "full", "main", "compact_chain"])
+def test_old_changes_go_after_a_commit_to_any_branch(days: Days, by: str) -> None:
+    views = {day: days.view(day) for day in range(1, 9)}
+    with days.changes_retained(SINCE_THE_SEVENTH):
+        assert days.days("delta") == list(range(2, 9)), "no commit yet"
+        match by:
+            case "changes":
+                days.change(8, {8: "d8"})
+            case "full":
+                days.load(8, views[8])
+            case "main":
+                days.main.write([{"k": 10, "v": "main", "date": "20250810"}])
+            case _:
+                days.main.compact_chain(partition(8))
+    assert days.days("delta") == [7, 8]
+    assert days.days("snapshot") == [1, 3, 6, *([8] if by in {"full", "compact_chain"} else [])]
+    assert {day: days.view(day) for day in range(1, 9)} == {
+        day: {} if day in {2, 4, 5} else view for day, view in views.items()
+    }
+    dropped = [one for one in days.delta.snapshots() if read_flag(one.properties, CHAIN_EXPIRED)]
+    assert len(dropped) == 1
+
+
+def test_without_the_option_and_for_write_only_tables_changes_stay(days: Days) -> None:
+    days.change(8, {8: "d8"})
+    assert days.days("delta") == list(range(2, 9))
+    days.main.alter(changes.SetOption("write-only", "true"))
+    with days.changes_retained(SINCE_THE_SEVENTH):
+        days.change(8, {8: "d8"})
+        assert days.days("delta") == list(range(2, 9))
+
+
+def test_changes_expire_although_partitions_cannot(days: Days, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise OptionError("no partitions today")
+
+    monkeypatch.setattr(expire_due, "expire_main_partitions", fail)
+    days.main.alter(changes.SetOption("partition.expiration-time", "10000 d"))
+    with days.changes_retained(SINCE_THE_SEVENTH):
+        days.change(8, {8: "d8"})
+    assert days.days("delta") == [7, 8]
+
+
+def test_changes_after_the_newest_full_partition_stay_however_old(days: Days) -> None:
+    days.main.alter(changes.SetOption("chain-table.changes.time-retained", "0 ms"))
+    assert numbers(days.main.expire_changes().partitions) == [2, 3, 4, 5, 6]
+    assert days.days("snapshot") == [1, 3, 6]
+    assert days.view(8) == {1: "a", **{day: f"d{day}" for day in range(2, 9)}}
+    days.main.alter(changes.SetOption("chain-table.changes.time-retained", "9000000 d"))
+    assert not days.main.expire_changes(dry_run=True)
 
 
 def test_other_tables_have_no_changes(lake: Lake) -> None:

@@ -6,7 +6,7 @@ import pytest
 from tests.chain.days import Days, new_table
 from tests.cli.runner import Lakebed
 
-from lakebed import Lake
+from lakebed import Lake, changes
 
 
 @pytest.fixture
@@ -67,6 +67,15 @@ def test_expire(cli: Lakebed, days: Days) -> None:
     assert days.view(4) == {1: "a", 2: "d2", 3: "d3", 4: "d4"}
     assert "no changes to drop" in cli("chain", "expire", "db.t", "--before", "2025-08-09", "--yes").out
     assert "not a time" in cli.fails(2, "chain", "expire", "db.t", "--before", "soon")
+
+
+def test_expire_by_the_option(cli: Lakebed, days: Days) -> None:
+    cli("chain", "compact", "db.t", "--where", "date = '20250803'")
+    assert "chain-table.changes.time-retained" in cli.fails(3, "chain", "expire", "db.t", "--yes")
+    days.main.alter(changes.SetOption("chain-table.changes.time-retained", "7 d"))
+    assert cli.json("chain", "expire", "db.t")["partitions"] == [{"date": "20250802"}, {"date": "20250803"}]
+    assert "dropped the changes of 2 partitions, " in cli("chain", "expire", "db.t", "--yes").out
+    assert days.days("delta") == [4]
 
 
 def test_materialize(cli: Lakebed, days: Days) -> None:

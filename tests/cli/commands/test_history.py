@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from tests.cli.runner import Lakebed
+from tests.places import delete_tree, stored_path
 
 from lakebed import Lake, Table
 from lakebed.changes import AddColumn
+from lakebed.metadata.history import pages, wanted
+from lakebed.metadata.history.history_index import forget_indexes
 
 
 @pytest.fixture
@@ -40,6 +43,23 @@ def test_history_of_a_kind(cli: Lakebed, busy: Table) -> None:
     assert [line[:2] for line in again.lines[2:]] == [["4", "COMPACT"]]
     assert again.err == "1 of 2, 2 snapshots read (index)\n"
     assert cli("history", "db.people", "--kind", "ANALYZE").out == "no matching snapshots\n"
+
+
+def test_a_page_that_ends_early(cli: Lakebed, busy: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "ADDED_BY_A_PAGE", 1)
+    monkeypatch.setattr(wanted, "READ_BY_A_PAGE", 1)
+    delete_tree(stored_path(busy.path, ".lakebed"))
+    forget_indexes()
+    ran = cli("history", "db.people", "--kind", "APPEND", "--limit", "1")
+    assert ran.out == "no matching snapshots among those read\n"
+    assert ran.err.startswith("0, 1 snapshot read (scan); next page: --cursor 6-")
+    page = busy.history(kind="APPEND", limit=1, cursor=6)
+    assert ([one.id for one in page], page.next_cursor is None) == ([5], False)
+    delete_tree(stored_path(busy.path, ".lakebed"))
+    forget_indexes()
+    assert str(busy.history(kind="ANALYZE", limit=1)) == (
+        "no snapshots among those read; more with cursor=page.next_cursor"
+    )
 
 
 def test_history_of_a_user_and_a_time(cli: Lakebed, busy: Table) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,18 @@ from tests.metadata.long_histories import A, C, ReadOnly, commit_snapshot, snaps
 from tests.metadata.stores import Logged, new_store
 from tests.places import IS_LOCAL, new_folder, stored_path
 
-from lakebed.format.snapshot import snapshot_to_json
+from lakebed.format.snapshot import NO_WATERMARK, Snapshot, snapshot_to_json
 from lakebed.format.time_text import local_datetime
-from lakebed.metadata.history.by_time import snapshot_at, snapshot_since
+from lakebed.metadata.history.by_time import (
+    snapshot_at,
+    snapshot_at_watermark,
+    snapshot_since,
+    snapshot_since_watermark,
+)
 from lakebed.metadata.history.history_index import forget_indexes
+from lakebed.metadata.plan.time_travel import find_snapshot
 from lakebed.metadata.store import TableStore
+from lakebed.operations.rollback import rollback_to
 from lakebed.system_tables import SystemTable
 
 TIMES = st.integers(0, 9).map(lambda number: number * 1000)
@@ -33,6 +41,8 @@ def new_process() -> None:
 @settings(max_examples=examples(30), deadline=None)
 @given(
     made=st.lists(st.tuples(TIMES, st.booleans()), max_size=40),
+    marks=st.lists(st.sampled_from([None, NO_WATERMARK, *range(0, 10_000, 1000)]), min_size=40, max_size=40),
+    older=st.booleans(),
     again=st.lists(TIMES, max_size=12),
     gone=st.integers(0, 40),
     can_write=st.booleans(),
@@ -40,20 +50,24 @@ def new_process() -> None:
 def test_the_result_is_that_of_the_walk(
     tmp_path_factory: pytest.TempPathFactory,
     made: list[tuple[int, bool]],
+    marks: list[int | None],
     again: list[int],
     gone: int,
     *,
+    older: bool,
     can_write: bool,
 ) -> None:
     """Times that descend and repeat, commits of others, a rollback with other commits after it, and expiry."""
     forget_indexes()
     root = new_folder(tmp_path_factory)
     store = new_store(root / "t")
-    for time, ours in made:
-        commit_snapshot(store, time_millis=time, noted=ours)
+    for (time, ours), mark in zip(made, marks, strict=False):
+        commit_snapshot(store, time_millis=time, watermark=mark, noted=ours)
     snapshot_at(store, 4000)  # may add lines, which the rollback makes wrong
+    if older:
+        without_watermarks(store)
     for number, time in enumerate(again[: len(made)]):
-        replaced = snapshot(len(made) - number, C, time_millis=time)
+        replaced = snapshot(len(made) - number, C, time_millis=time, watermark=marks[-1 - number])
         stored_path(store.paths.snapshot(replaced.id)).write_text(snapshot_to_json(replaced))
     for number in range(1, min(gone, len(made) - 1) + 1):
         stored_path(store.paths.snapshot(number)).unlink()
@@ -61,7 +75,16 @@ def test_the_result_is_that_of_the_walk(
     for time in (-1, *range(0, 10_000, 1000), 9500):
         assert snapshot_at(read, time) == store.snapshots.at(time)
         assert snapshot_since(read, time) == store.snapshots.since(time)
+        assert snapshot_at_watermark(read, time) == store.snapshots.at_watermark(time)
+        assert snapshot_since_watermark(read, time) == store.snapshots.since_watermark(time)
     _compare_snapshots_table(read)
+
+
+def without_watermarks(store: TableStore) -> None:
+    """Makes the lines of the index what they were before they had watermarks."""
+    for segment in stored_path(store.paths.history_index).glob("history-*"):
+        segment.write_bytes(re.sub(rb"\t-?[0-9]*\.\n", b"\t.\n", segment.read_bytes()))
+    forget_indexes()
 
 
 CONDITIONS = (
@@ -138,6 +161,8 @@ def test_a_search_opens_few_snapshots(tmp_path: Path) -> None:
         ("snapshot_id BETWEEN 10 AND 19", 10),
         ("commit_kind = 'COMPACT' AND snapshot_id <= 100", 10),
         (f"commit_time < TIMESTAMP '{local_datetime(6000)}'", 5),
+        ("commit_user = 'user 1' AND snapshot_id <= 30", 10),
+        ("commit_user = 'nobody'", 0),
     ):
         assert len(table.scan(where=condition).to_arrow()) == count
         assert opened() <= count + 1, condition
@@ -153,3 +178,35 @@ def test_a_search_adds_what_others_wrote(tmp_path: Path) -> None:
         assert snapshot_at(logged, 20_500) == made[19]
         assert len(log.names("read", "snapshot-")) <= most
         log.log.clear()
+
+
+@pytest.mark.local_disk
+def test_a_search_for_a_watermark_opens_few_snapshots(tmp_path: Path) -> None:
+    """Also one for a watermark that no snapshot has; and once its lines have watermarks, an index from before."""
+    store = new_store(tmp_path / "t")
+    made = [commit_snapshot(store, watermark=None if number % 50 == 0 else number * 1000) for number in range(300)]
+    logged = with_storage(store, log := Logged())
+
+    def opened() -> int:
+        forget_indexes()
+        count = len(log.names("read", "snapshot-"))
+        log.log.clear()
+        return count
+
+    def check(most: int) -> None:
+        searches: list[tuple[Callable[[], Snapshot | None], Snapshot | None]] = [
+            (lambda: rollback_to(logged, watermark=10_500, dry_run=True).target, made[10]),
+            (lambda: rollback_to(logged, watermark=50_500, dry_run=True).target, made[49]),
+            (lambda: find_snapshot(logged, version="watermark-10500", timestamp=None, tag=None), made[11]),
+            (lambda: snapshot_at_watermark(logged, 999), None),
+            (lambda: snapshot_since_watermark(logged, 10**6), None),
+        ]
+        for search, expected in searches:
+            assert search() == expected
+            assert opened() <= most
+
+    check(8 + 3)
+    without_watermarks(store)
+    assert snapshot_since_watermark(logged, 10_500) == made[11]
+    assert opened() >= 300
+    check(8 + 3)

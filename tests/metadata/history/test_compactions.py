@@ -17,7 +17,7 @@ from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.manifest.manifest import as_deletes
 from lakebed.format.snapshot import CommitKind
 from lakebed.metadata.commit.commit import Change, Commit, commit
-from lakebed.metadata.history import compactions
+from lakebed.metadata.history import compactions, wanted
 from lakebed.metadata.history.compactions import Compaction, CompactionKind, find_compactions
 from lakebed.metadata.history.history_index import forget_indexes
 from lakebed.metadata.manifests import SHARED_CACHE
@@ -254,3 +254,27 @@ def test_compactions_of_one_kind(table: Callable[..., Table], monkeypatch: pytes
         made.compactions(kind="MINOR", cursor=cursor)
     with pytest.raises(OptionError, match="did you mean 'MINOR'"):
         made.compactions(kind="MINER")
+
+
+def test_a_page_of_a_rare_kind_ends_early(table: Callable[..., Table], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the snapshot knows the kind, so a page opens some compactions, and its cursor goes on below them."""
+    monkeypatch.setattr(wanted, "READ_BY_A_PAGE", 3)
+    monkeypatch.setattr(compactions, "_FIRST_WINDOW", 1)
+    options = {"bucket": "1", "write-only": "true", "num-sorted-run.compaction-trigger": "2"}
+    made = table("k INT, v STRING", primary_key=["k"], options=options)
+    made.write(pairs(*range(2000)))
+    made.compact(full=True)
+    for _ in range(8):
+        made.write(pairs(1))
+        made.write(pairs(1))
+        made.compact()
+    kinds = [str(one.kind) for one in made.compactions(limit=100)]
+    assert kinds == ["MINOR"] * 8 + ["FULL"]
+    seen, page = [], made.compactions(kind="FULL", limit=1)
+    assert (len(page), page.total) == (0, None)
+    while page.next_cursor is not None:
+        assert page.scanned <= 3 + 4
+        seen += [one.snapshot.id for one in page]
+        page = made.compactions(kind="FULL", limit=1, cursor=page.next_cursor)
+    assert [*seen, *(one.snapshot.id for one in page)] == [2]
+    assert [one.snapshot.id for one in made.compactions(kind="FULL", offset=0, limit=9, cursor=4)] == [2]

@@ -31,7 +31,7 @@ from tests.places import IS_LOCAL, copy_tree, delete_tree, stored_path
 from lakebed.errors import CommitOutcomeUnknownError, OptionError
 from lakebed.format.snapshot import CommitKind, Snapshot, snapshot_to_json
 from lakebed.metadata.commit.commit import Change, append, commit
-from lakebed.metadata.history import history_index
+from lakebed.metadata.history import history_index, wanted
 from lakebed.metadata.history import pages as history
 from lakebed.metadata.history.history_index import BLOCK, forget_indexes
 from lakebed.metadata.history.pages import HistoryPage, Source
@@ -325,6 +325,75 @@ def test_what_others_wrote_is_added_page_by_page(tmp_path: Path) -> None:
     complete = [(True, 200, Source.SCAN), (True, 200, Source.INDEX)]
     assert seen == [(True, None, Source.SCAN)] * (needed - 1) + complete
     assert page.scanned <= 4 + again
+
+
+@pytest.mark.parametrize("can_write", [True, False])
+@pytest.mark.local_disk
+def test_a_filter_that_matches_little_does_not_open_every_snapshot(tmp_path: Path, *, can_write: bool) -> None:
+    """A page ends where it has opened enough, with fewer rows and a cursor. Following it shows everything once."""
+    plain, made = write_history(tmp_path / "t", at_the_old_end(4000, 1200))
+    store = with_storage(plain, log := Logged() if can_write else ReadOnly())
+    found: list[Snapshot] = []
+    seen: list[tuple[int, int]] = []
+    for page in pages(store, kind="COMPACT", user="user 1"):
+        assert page.scanned == len(log.names("read", "snapshot-")), "it does not say what it opened"
+        log.log.clear()
+        found += page
+        seen.append((page.scanned, len(page)))
+        if can_write:
+            forget_indexes()
+    assert found == [one for one in made[::-1] if one.commit_kind is C and one.commit_user == "user 1"]
+    assert all(scanned <= wanted.READ_BY_A_PAGE + LIMIT + 2 for scanned, _ in seen)
+    assert [shown for _, shown in seen[:2]] == [0, 0]
+    assert all(shown == LIMIT for _, shown in seen[3:-1])
+    assert sum(scanned for scanned, _ in seen) <= 4000 + len(seen) * (LIMIT + 3) + len(found)
+    assert page.total == (len(found) if can_write else None)
+    forget_indexes()
+    assert find_page(plain, kind="COMPACT", offset=1190).total == 1200, "rows before an offset are counted"
+
+
+@pytest.mark.local_disk
+def test_the_first_page_shows_more_each_time(tmp_path: Path) -> None:
+    store, made = write_history(tmp_path / "t", at_the_old_end(2500, 20))
+    shown = []
+    while (page := compactions(store)).source is Source.SCAN:
+        forget_indexes()
+        shown.append((ids(page), page.total, page.next_cursor is None))
+    assert shown[:2] == [([], None, False)] * 2
+    assert ids(page) == [one.id for one in made[19:9:-1]]
+    assert page.total == 20
+
+
+@pytest.mark.local_disk
+def test_a_page_does_not_skip_what_the_index_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends above the first snapshot that it did not open, although lines of older ones match."""
+    monkeypatch.setattr(wanted, "READ_BY_A_PAGE", 40)
+    plain, _ = write_history(tmp_path / "t", [C] * 50, noted=True)
+    for number in range(51, 201):
+        commit_snapshot(plain, C if number in {100, 190} else A, noted=False)
+    store = with_storage(plain, ReadOnly())
+    assert [ids(page) for page in pages(store, kind="COMPACT", limit=3)][:5] == [
+        [190],
+        [],
+        [100],
+        [50, 49, 48],
+        [47, 46, 45],
+    ]
+    assert ids(compactions(store, limit=3, offset=1)) == [100, 50, 49]
+    assert len(compactions(store, limit=52)) == 52, "as many as it has rows"
+
+
+@pytest.mark.local_disk
+def test_pages_of_a_user_open_what_they_show(tmp_path: Path) -> None:
+    store, made = write_history(tmp_path / "t", [A] * 300, noted=True)
+    model = [one for one in made[::-1] if one.commit_user == "user 1"]
+    page = find_page(store, user="user 1")
+    assert (list(page), page.total, page.source) == (model[:LIMIT], len(model), Source.INDEX)
+    assert page.scanned <= LIMIT + 1
+    forget_indexes()
+    page = find_page(store, user="nobody")
+    assert (list(page), page.total) == ([], 0)
+    assert page.scanned <= 1
 
 
 def test_pages_behind_a_cursor_add_what_is_before_it_too(tmp_path: Path) -> None:

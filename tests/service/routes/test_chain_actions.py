@@ -12,6 +12,7 @@ from tests.service.conftest import Serve
 from tests.service.running import TABLES, act, get, sentence
 
 import lakebed
+from lakebed import changes
 
 DAILY = f"{TABLES}/daily"
 DAYS = [f"dt=2025010{day}" for day in range(1, 6)]
@@ -130,6 +131,14 @@ def test_changes_that_full_partitions_hold_are_dropped(acting: httpx.Client, dai
     assert again["result"]["kept"] == [{"partition": "dt=20250105", "reason": "later days are merged from it"}]
 
 
+def test_the_option_says_how_long_changes_are_kept(acting: httpx.Client, daily: lakebed.Table) -> None:
+    daily.compact_chain({"dt": "20250104"})
+    daily.alter(changes.SetOption("chain-table.changes.time-retained", "30 d"))
+    done = act(acting, "daily", "expire-changes", dry_run=False)
+    assert done["result"]["partitions"] == DAYS[1:4]
+    assert done["result"]["kept"] == [{"partition": DAYS[4], "reason": "later days are merged from it"}]
+
+
 def test_both_work_on_any_branch_of_the_table(acting: httpx.Client, daily: lakebed.Table) -> None:
     for branch in daily.data_branches():
         asked = {"partition": {"dt": "20250103"}, "dry_run": False, "overwrite": True}
@@ -149,7 +158,7 @@ def test_both_work_on_any_branch_of_the_table(acting: httpx.Client, daily: lakeb
         ("compact-chain", {"overwrite": True}, 400, "at least one of"),
         ("compact-chain", {"depth": 0}, 422, "depth"),
         ("compact-chain", {"partition": "dt=20250103"}, 422, "partition"),
-        ("expire-changes", {}, 422, "before"),
+        ("expire-changes", {"before": ""}, 422, "before"),
     ],
 )
 def test_incomplete_requests_are_refused(
@@ -169,6 +178,7 @@ def test_incomplete_requests_are_refused(
         ("daily", "compact-chain", {"partition": {"day": "20250103"}}, "day"),
         ("daily", "compact-chain", {"where": "n > 3"}, "n"),
         ("daily", "expire-changes", {"before": "soon"}, "before"),
+        ("daily", "expire-changes", {}, "chain-table.changes.time-retained"),
     ],
 )
 def test_requests_that_do_not_fit_the_table_fail(

@@ -26,7 +26,7 @@ from lakebed.chain.anchors import by_group
 from lakebed.chain.layout import ChainTable, Link
 from lakebed.chain.staleness import ChainState
 from lakebed.chain.write_rules import ChainWriteGuard, changed_views
-from lakebed.errors import CommitConflictError
+from lakebed.errors import CommitConflictError, OptionError
 from lakebed.format.commit_facts import CHAIN_EXPIRED, encode_facts
 from lakebed.format.human_text import count_text, list_lines, names_text, size_text
 from lakebed.format.partition_names import partition_text
@@ -36,9 +36,11 @@ from lakebed.metadata.branch_roles import BranchRole
 from lakebed.metadata.commit.commit import Commit, commit
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.operations.overwrite import delete_partitions
+from lakebed.options import TableOptions
 from lakebed.table_rules.write_guard import Drop
 
 _SHOWN: Final = 10
+_EVER: Final = dt.datetime(1, 1, 1)  # noqa: DTZ001 - times of partitions have no zone
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -128,8 +130,30 @@ def _stale_inside(stale: Sequence[Link]) -> str | None:
     return f"full partition {partition_text(stale[0].values)} is stale; compact_chain() rebuilds it from these changes"
 
 
-def expire_changes(chain: ChainTable, before: dt.datetime, *, dry_run: bool = False) -> ChangesExpiry:
-    """Drop the changes of days before a time that full partitions hold. ``before`` has no zone, as partitions."""
+def retained_since(chain: ChainTable, now: dt.datetime | None = None) -> dt.datetime:
+    """Returns the time from which the option of the table keeps changes; raises if it is not set.
+
+    ``now`` is a local time, like the times of partitions.
+    """
+    option = TableOptions.chain_changes_time_retained
+    seconds = option.read(TableOptions(chain.main.schema().options))
+    if seconds is None:
+        raise OptionError(
+            f"table {chain.main.name} has no retention time for changes; give before, such as '30 d', or set option "
+            f"{option.name}"
+        )
+    try:
+        return (now or dt.datetime.now()) - dt.timedelta(seconds=seconds)  # noqa: DTZ005 - local, see above
+    except OverflowError:
+        return _EVER
+
+
+def expire_changes(chain: ChainTable, before: dt.datetime | None = None, *, dry_run: bool = False) -> ChangesExpiry:
+    """Drop the changes of days before a time that full partitions hold.
+
+    ``before`` has no zone, as partitions. Without it, the option of the table says how long changes are kept.
+    """
+    before = retained_since(chain) if before is None else before
     guard = ChainWriteGuard(chain, BranchRole.DELTA, drop=Drop())
     if not dry_run:
         guard.begin()

@@ -108,8 +108,13 @@ def _view(record: dict[str, Any]) -> RenderableType:
 def expire(
     name: TableArgument,
     before: Annotated[
-        str, typer.Option("--before", metavar="TIME", help="Days before this time: '2025-01-31', or '30 d' ago.")
-    ],
+        str | None,
+        typer.Option(
+            "--before",
+            metavar="TIME",
+            help="Days before this time: '2025-01-31', or '30 d' ago. The default is the table's own retention.",
+        ),
+    ] = None,
     yes: Yes = False,
     dry_run: DryRun = False,
     warehouse: Warehouse = None,
@@ -119,7 +124,7 @@ def expire(
     table = open_table(warehouse, name)
 
     def run(only_plan: bool) -> dict[str, Any]:
-        done = table.expire_changes(moment(before) or 0, dry_run=only_plan)
+        done = table.expire_changes(moment(before), dry_run=only_plan)
         return {
             "table": table.name,
             "partitions": [_texts(values) for values in done.partitions],

@@ -140,7 +140,8 @@ def history(
         Column("commit_user", "user"),
     ]
     out.emit(
-        _page_record("snapshots", records, page), lambda _: listing(records, columns, empty="no matching snapshots")
+        _page_record("snapshots", records, page),
+        lambda _: listing(records, columns, empty=_none("matching snapshots", page)),
     )
     out.note(_where_we_are(len(records), page))
     _note_branches(out, table)
@@ -170,6 +171,10 @@ def _page_record(what: str, records: list[dict[str, Any]], page: Any) -> dict[st
         "scanned": page.scanned,
         "source": str(page.source),
     }
+
+
+def _none(what: str, page: Any) -> str:
+    return f"no {what}" if page.next_cursor is None else f"no {what} among those read"
 
 
 def _where_we_are(shown: int, page: Any) -> str:
@@ -217,7 +222,10 @@ def compactions(
         Column.count("input_rows", "rows in"),
         Column.count("output_rows", "rows out"),
     ]
-    out.emit(_page_record("compactions", records, page), lambda _: listing(records, columns, empty="no compactions"))
+    out.emit(
+        _page_record("compactions", records, page),
+        lambda _: listing(records, columns, empty=_none("compactions", page)),
+    )
     out.note(_where_we_are(len(records), page))
     _note_branches(out, table)
 

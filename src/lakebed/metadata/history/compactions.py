@@ -26,7 +26,8 @@ from lakebed.format.printed import Printed, page_text
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
 from lakebed.format.time_text import now_millis, time_text
-from lakebed.metadata.history.pages import HistoryPage, Source, Wanted, page_of, wanted_page
+from lakebed.metadata.history.pages import HistoryPage, Source, page_of
+from lakebed.metadata.history.wanted import Wanted, cursor_position, wanted_page
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
@@ -195,7 +196,8 @@ def find_compactions(store: TableStore, *, kind: CompactionKind | str | None = N
     """Returns one page of the compactions of a branch; takes the arguments of ``find_page``.
 
     The index does not know the kind of a compaction. With ``kind``, compactions are described from the newest (or from
-    the cursor) on until the page is full, and the total is ``None`` unless these were all.
+    the cursor) on until the page is full, and the total is ``None`` unless these were all. A page
+    without an offset ends once it opened ``Wanted.most_read`` snapshots.
     """
     only = None if kind is None else _kind_named(kind)
     wanted = wanted_page(store, kind=CommitKind.COMPACT, variant=only, **asked)
@@ -222,12 +224,12 @@ def _of_kind(store: TableStore, kind: CompactionKind, wanted: Wanted) -> Compact
         page = page_of(store, part)
         scanned += page.scanned
         found += [one for one in _all_described(store, page) if one.kind is kind]
-        if page.next_cursor is None or not len(page) or len(found) > end:
+        if page.next_cursor is None or len(found) > end or (wanted.most_read or scanned + 1) <= scanned:
             break
-        part = replace(part, limit=min(2 * part.limit, _LARGEST_WINDOW), before=page.snapshots[-1].id)
+        part = replace(part, limit=min(2 * part.limit, _LARGEST_WINDOW), before=cursor_position(page.next_cursor))
     shown = tuple(found[wanted.offset : end])
     total = len(found) if page.next_cursor is None and wanted.before is None else None
-    cursor = wanted.cursor_after(shown[-1].snapshot.id) if len(found) > end else None
+    cursor = wanted.cursor_after(shown[-1].snapshot.id) if len(found) > end else page.next_cursor
     return CompactionPage(shown, cursor, total, scanned, page.source)
 
 

@@ -8,28 +8,26 @@
   to date.
 * Snapshots that the index lacks, such as those of other engines, are opened in windows from the newest (or from the
   cursor) on, each twice as large as the one before, until the page is full, and until :data:`ADDED_BY_A_PAGE` were
-  opened. Each is opened once, because it is added to the index. So the first page of a long history is bounded, and a
-  few pages complete the index. The total is ``None`` and the last page may be empty until then.
+  opened. Each is opened once, because it is added to the index. So a few pages complete the index. The total is
+  ``None`` until then.
+* A page opens at most :data:`~lakebed.metadata.history.wanted.READ_BY_A_PAGE` snapshots that the index lacks (or as
+  many as it has rows). If it is not full then, it ends there: it has fewer rows, perhaps none, and a cursor from which
+  the next page goes on. Pages by offset are not bounded, because they count all rows before them.
 * If the index cannot be written, a page stops as soon as it is full. The process remembers what it read.
 * A total is exact at the time of the page.
 """
 
 from __future__ import annotations
 
-import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import OptionError, unknown_name
 from lakebed.format.history_sidecar import (
     UNKNOWN,
     chains,
@@ -37,21 +35,18 @@ from lakebed.format.history_sidecar import (
     decode_rows,
     encode_line,
     last_by_id,
-    quoted,
 )
 from lakebed.format.printed import Printed, page_text
-from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.time_text import Time, now_millis, parse_time, time_text
-from lakebed.metadata.history.history_index import I64, HistoryIndex, in_last_block, index_of
+from lakebed.format.snapshot import Snapshot
+from lakebed.format.time_text import time_text
+from lakebed.metadata.history.history_index import I64, HistoryIndex, Mask, in_last_block, index_of
+from lakebed.metadata.history.wanted import Wanted, wanted_page
 from lakebed.metadata.store import TableStore
-
-Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _TRIES: Final = 4
 _FIRST_WINDOW: Final = 32
 _LARGEST_WINDOW: Final = 1024
 _REMEMBERED: Final = 4096
-_CURSOR: Final = re.compile(r"([0-9]{1,18})(?:-([0-9a-f]{8}))?")
 
 ADDED_BY_A_PAGE: Final = 256
 """A page opens at least so many of the snapshots that the index lacks, to add them."""
@@ -71,7 +66,8 @@ class HistoryPage(Printed):
 
     Attributes:
         snapshots: The snapshots on this page.
-        next_cursor: Pass it as ``cursor=`` to get the next page; ``None`` if this is the last one.
+        next_cursor: Pass it as ``cursor=`` to get the next page; ``None`` if this is the last one. A page with a cursor
+            can have fewer rows than asked for, or none, if finding more takes opening more files.
         total: The number of matching snapshots on all pages; ``None`` if counting them takes reading more files.
         scanned: The number of snapshot files that were opened.
         source: How the page was found: by the names of the snapshot files (``listing``), by the index (``index``), or
@@ -99,60 +95,6 @@ class HistoryPage(Printed):
         return page_text("snapshot", head, rows, total=self.total, has_more=self.next_cursor is not None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """The filters of a page, and which part of the matching snapshots it shows."""
-
-    kind: CommitKind | None
-    user: str | None
-    from_time: int | None
-    to_time: int | None
-    limit: int
-    offset: int
-    before: int | None
-    fingerprint: str
-    ids: Callable[[I64], Mask] | None = None
-    rows: Callable[[pa.Table], Mask] | None = None
-    is_oldest: bool = False
-
-    @property
-    def is_all(self) -> bool:
-        """Whether ids tell which snapshots match."""
-        return self.rows is None and all(one is None for one in (self.kind, self.user, self.from_time, self.to_time))
-
-    def among(self, ids: I64) -> I64:
-        """Returns the ids that can match."""
-        return ids if self.ids is None else ids[self.ids(ids)]
-
-    def mask(self, rows: pa.Table) -> Mask:
-        """Returns which rows of the index match."""
-        times = rows["time_millis"].to_numpy()
-        mask = np.ones(len(rows), np.bool_) if self.ids is None else self.ids(rows["id"].to_numpy())
-        if self.rows is not None:
-            mask &= self.rows(rows)
-        if self.from_time is not None:
-            mask &= times >= self.from_time
-        if self.to_time is not None:
-            mask &= times <= self.to_time
-        if self.kind is not None:
-            mask &= np.asarray(pc.equal(rows["commit_kind"], str(self.kind)))
-        if self.user is not None:
-            mask &= np.asarray(pc.equal(rows["quoted_user"], quoted(self.user)))
-        return mask
-
-    def matches(self, snapshot: Snapshot) -> bool:
-        """Returns whether a snapshot matches; what ``rows`` tests is in the check of its line."""
-        return (
-            self.kind in {None, snapshot.commit_kind}
-            and self.user in {None, snapshot.commit_user}
-            and (self.from_time is None or snapshot.time_millis >= self.from_time)
-            and (self.to_time is None or snapshot.time_millis <= self.to_time)
-        )
-
-    def cursor_after(self, snapshot_id: int) -> str:
-        return f"{snapshot_id}-{self.fingerprint}"
-
-
 def find_page(store: TableStore, **asked: Any) -> HistoryPage:
     """Returns one page of the history of a branch; takes the arguments of :func:`wanted_page`."""
     return page_of(store, wanted_page(store, **asked))
@@ -163,60 +105,17 @@ def page_of(store: TableStore, wanted: Wanted) -> HistoryPage:
     return _Search(store, index_of(store), wanted).page()
 
 
-def wanted_page(
-    store: TableStore,
-    *,
-    kind: CommitKind | str | None = None,
-    limit: int = 25,
-    cursor: str | int | None = None,
-    offset: int = 0,
-    user: str | None = None,
-    from_time: Time | None = None,
-    to_time: Time | None = None,
-    from_snapshot: int | None = None,
-    to_snapshot: int | None = None,
-    variant: str | None = None,
-) -> Wanted:
-    """Returns a page of the history of a branch, filtered by kind, user, time and id (both ends included).
-
-    Cursors of pages with different values of ``variant`` are kept apart.
-    """
-    asked = _kind(kind)
-    if user is not None and not isinstance(user, str):
-        raise OptionError(f"user must be the text of a commit user, not {user!r}")
-    now = now_millis()
-    least, most = _id_given("from_snapshot", from_snapshot), _id_given("to_snapshot", to_snapshot)
-    ends = None if least is None and most is None else (least, most)
-    fingerprint = _fingerprint(
-        store.paths.branch,
-        asked,
-        user,
-        _since_zero(from_time, "from_time"),
-        _since_zero(to_time, "to_time"),
-        *(one for one in (ends, variant) if one is not None),
-    )
-    return Wanted(
-        kind=asked,
-        user=user,
-        from_time=None if from_time is None else parse_time(from_time, "from_time", now=now),
-        to_time=None if to_time is None else parse_time(to_time, "to_time", now=now),
-        limit=_number("limit", limit, least=1),
-        offset=_number("offset", offset, least=0),
-        before=_before(cursor, offset, fingerprint),
-        fingerprint=fingerprint,
-        ids=None if ends is None else partial(_between, least, most),
-    )
-
-
 def first_match(
     store: TableStore,
     *,
     from_time: int | None = None,
     to_time: int | None = None,
+    from_watermark: int | None = None,
+    to_watermark: int | None = None,
     before: int | None = None,
     is_oldest: bool = False,
 ) -> tuple[Snapshot | None, bool]:
-    """Returns the newest (or the oldest) snapshot between two times and before an id.
+    """Returns the newest (or the oldest) snapshot between two times or two watermarks, and before an id.
 
     Also returns whether that is certain; it is not if others deleted snapshots all the time.
     """
@@ -230,6 +129,8 @@ def first_match(
         before=before,
         fingerprint="",
         is_oldest=is_oldest,
+        from_watermark=from_watermark,
+        to_watermark=to_watermark,
     )
     search = _Search(store, index_of(store), wanted)
     found = search.page().snapshots
@@ -250,75 +151,17 @@ def all_matches(
     return list(found[::-1]) if search.is_certain else None
 
 
-def _fingerprint(*asked: object) -> str:
-    """Returns a text for cursors, so that a cursor with other filters is refused."""
-    return f"{zlib.crc32(repr(asked).encode(errors='replace')):08x}"
-
-
-def _since_zero(given: Time | None, what: str) -> int | None:
-    """Returns a number for a time that is the same for all pages, also for ``3 d`` ago."""
-    return None if given is None else parse_time(given, what, now=0)
-
-
-def _kind(kind: CommitKind | str | None) -> CommitKind | None:
-    if kind is None:
-        return None
-    text = str(kind).upper()
-    if text not in set(CommitKind):
-        raise OptionError(unknown_name("kind of commit", text, map(str, CommitKind)))
-    return CommitKind(text)
-
-
-def _number(name: str, value: object, *, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**62:
-        raise OptionError(f"{name} is {value!r}; it must be a whole number from {least} on")
-    return value
-
-
-def _id_given(name: str, value: int | None) -> int | None:
-    return None if value is None else _number(name, value, least=0)
-
-
-def _between(least: int | None, most: int | None, ids: I64) -> Mask:
-    mask = np.ones(len(ids), np.bool_)
-    if least is not None:
-        mask &= ids >= least
-    if most is not None:
-        mask &= ids <= most
-    return mask
-
-
-def _before(cursor: str | int | None, offset: int, fingerprint: str) -> int | None:
-    """Returns the id that the snapshots of the page must be below."""
-    if cursor is None:
-        return None
-    if offset:
-        raise OptionError("give either a cursor or an offset, not both")
-    text = cursor if isinstance(cursor, str) else "" if isinstance(cursor, bool) else str(cursor)
-    found = _CURSOR.fullmatch(text)
-    if found is None:
-        raise OptionError(
-            f"{cursor!r} is not a cursor; take next_cursor of the page before, the id of its last snapshot, or none for "
-            "the first page"
-        )
-    if found[2] not in {None, fingerprint}:
-        raise OptionError(
-            "the cursor belongs to a page of another branch or with other filters; start without a cursor"
-        )
-    return int(found[1])
-
-
 # ------------------------------------------------------------------------------------------------------- searching
 
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The snapshots that a page shows, their rows in the index if it was used, and what comes after the page."""
+    """The snapshots that a page shows, their rows in the index if it was used, and where the next page begins."""
 
     ids: I64
     checks: I64 | None
     total: int | None
-    has_more: bool
+    next_before: int | None
     source: Source
 
 
@@ -349,10 +192,9 @@ class _Search:
                 self.index.missed(gone)
                 if wrong and attempt:  # it was not only a rollback meanwhile
                     self.index.discard(self.store)
-        more = chosen.has_more and len(chosen.ids) > 0
         return HistoryPage(
             snapshots=tuple(shown),
-            next_cursor=self.wanted.cursor_after(int(chosen.ids[-1])) if more else None,
+            next_cursor=None if chosen.next_before is None else self.wanted.cursor_after(chosen.next_before),
             total=None if chosen.total is None else chosen.total - len(chosen.ids) + len(shown),
             scanned=self.scanned,
             source=chosen.source,
@@ -397,12 +239,13 @@ class _Search:
         asked = self.wanted.among(ids)
         if self.wanted.is_all:
             return self._slice(asked, None, total=len(asked), left=ids[:0], source=Source.LISTING)
-        rows = self._verified(self.index.rows(self.store, ids))
+        verified = self._verified(self.index.rows(self.store, ids))
+        rows = verified.filter(pc.is_valid(verified["watermark"])) if self.wanted.needs_watermarks else verified
         known = rows["id"].to_numpy()
         missing = ids[:0] if len(known) == len(ids) else np.setdiff1d(asked, known, assume_unique=True)
         lacking = self._lacking(missing, ids)
         source = Source.SCAN if len(lacking) else Source.INDEX
-        rows, left = self._filled(rows, missing, lacking)
+        rows, left = self._filled(rows, missing, lacking, verified)
         mask = self.wanted.mask(rows)
         matching, checks = rows["id"].to_numpy()[mask], rows["check"].to_numpy()[mask]
         total = None if len(left) else len(matching)
@@ -411,13 +254,18 @@ class _Search:
     def _slice(self, ids: I64, checks: I64 | None, *, total: int | None, left: I64, source: Source) -> _Chosen:
         """Returns the page from all matching ids, ascending; nothing is known about the ids in ``left``."""
         wanted = self.wanted
+        unread = left if wanted.before is None else left[left < wanted.before]
+        first = 0 if not len(unread) else int(np.searchsorted(ids, unread.max()))  # unknown ones may come before
         end = len(ids) if wanted.before is None else int(np.searchsorted(ids, wanted.before))
-        stop = min(wanted.limit, end) if wanted.is_oldest else max(0, end - wanted.offset)
-        start = max(0, stop - wanted.limit)
+        stop = min(wanted.limit, end) if wanted.is_oldest else max(first, end - wanted.offset)
+        start = max(first, stop - wanted.limit)
         chosen = ids[start:stop][::-1]
-        lowest = int(chosen[-1]) if len(chosen) else wanted.before
-        more = start > 0 or bool(lowest is not None and (left < lowest).any())
-        return _Chosen(chosen, None if checks is None else checks[start:stop][::-1], total, more, source)
+        next_before = None
+        if len(chosen) == wanted.limit or not len(unread):
+            next_before = int(chosen[-1]) if len(chosen) and (start > 0 or len(unread)) else None
+        elif not wanted.offset:
+            next_before = int(unread.max()) + 1
+        return _Chosen(chosen, None if checks is None else checks[start:stop][::-1], total, next_before, source)
 
     # --------------------------------------------------------------------------------------------------- the index
 
@@ -446,20 +294,24 @@ class _Search:
                 right[_first_wrong(start, end, holds) : end + 1] = False
         return rows if right.all() else rows.filter(pa.array(right))
 
-    def _filled(self, rows: pa.Table, missing: I64, lacking: I64) -> tuple[pa.Table, I64]:
+    def _filled(self, rows: pa.Table, missing: I64, lacking: I64, verified: pa.Table) -> tuple[pa.Table, I64]:
         """Returns the rows with those that the index lacked, and the ids that a full page did not need to read.
 
-        Lines of the snapshots in ``lacking`` are added to the index.
+        Lines of the snapshots in ``lacking`` are added to the index. ``verified`` has all rows whose checks are known.
         """
         if not len(missing):
             return rows, missing
+        most = len(missing) if self.wanted.most_read is None else self.wanted.most_read
         can_write = not len(lacking) or self.index.can_write(self.store, int(lacking[-1]))
         needed = len(missing) if self.wanted.before is None else int(np.searchsorted(missing, self.wanted.before))
-        tables, left, descending, budget = [rows], [], _Descending(rows), ADDED_BY_A_PAGE if can_write else 0
+        tables, left, descending, budget = [rows], [], _Descending(verified), ADDED_BY_A_PAGE if can_write else 0
         for order, is_needed in ((missing[:needed][::-1], True), (missing[needed:][::-1], False)):
             window, place = max(_FIRST_WINDOW, min(self.wanted.limit, _LARGEST_WINDOW)), 0
-            while place < len(order) and (budget > 0 or (is_needed and not self._is_full(tables, order[place:]))):
-                asked: list[int] = order[place : place + (min(window, budget) if budget > 0 else window)].tolist()
+            while place < len(order) and (
+                budget > 0 or (is_needed and place < most and not self._is_full(tables, order[place:]))
+            ):
+                size = min(window, budget if budget > 0 else most - place)
+                asked: list[int] = order[place : place + size].tolist()
                 found = self._consistent(asked) if len(lacking) else sorted(self._files(asked).values(), key=_id_of)
                 self.index.missed(set(asked).difference(one.id for one in found))
                 place, budget = place + len(asked), budget - len(asked)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from lakebed.errors import NotFoundError, OptionError
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.time_text import exact_time_text, parse_time
-from lakebed.metadata.history.by_time import snapshot_at
+from lakebed.metadata.history.by_time import snapshot_at, snapshot_since_watermark
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 
@@ -71,7 +71,7 @@ def _by_version(store: TableStore, version: int | str) -> Snapshot:
 
 def _by_watermark(store: TableStore, watermark: int) -> Snapshot:
     """Returns the first snapshot with at least this watermark, which has all rows up to it."""
-    found = store.snapshots.since_watermark(watermark)
+    found = snapshot_since_watermark(store, watermark)
     if found is None:
         raise NotFoundError(f"table {store.name} has no snapshot with a watermark of at least {watermark}")
     return found

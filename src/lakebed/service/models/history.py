@@ -46,9 +46,10 @@ class SnapshotInfo(Model):
 class HistoryPage(Model, Generic[T]):
     """A page of a history, newest first.
 
-    ``total`` is null where counting would need more snapshots. ``scanned`` is the number of snapshot files that were
-    read for this page. ``source`` says how they were found: by file names (``listing``), the history index (``index``),
-    or reading (``scan``).
+    ``total`` is null where counting would need more snapshots. A page with ``next_cursor`` can be short or empty: where
+    the history index lacks snapshots, a page ends after 1,024 of them. ``scanned`` is the number of snapshot files that
+    were read for this page. ``source`` says how they were found: by file names (``listing``), the history index
+    (``index``), or reading (``scan``).
     """
 
     items: list[T]

@@ -82,7 +82,11 @@ class ExpireChanges(Action):
     more.
     """
 
-    before: Length = Field(description="A time such as 2025-01-31, or a duration ago such as 30 d.")
+    before: Length | None = Field(
+        default=None,
+        description="A time such as 2025-01-31, or a duration ago such as 30 d; the default is the age in the option "
+        "chain-table.changes.time-retained.",
+    )
 
 
 class ExpireSnapshots(Action):

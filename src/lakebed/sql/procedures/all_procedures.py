@@ -98,7 +98,7 @@ def _disable_chain(call: Call) -> Rows:
 
 
 def _expire_changes(call: Call) -> Rows:
-    done = call.table().expire_changes(call.given["before"], dry_run=call.given.get("dry_run", False))
+    done = call.table().expire_changes(call.given.get("before"), dry_run=call.given.get("dry_run", False))
     verb = "would drop" if done.dry_run else "dropped"
     rows = [
         (partition_text(values), f"{verb}, no view any more" if values in done.without_view else f"{verb}, still full")
@@ -397,7 +397,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
         _enable_chain,
     ),
     "expire_changes": Procedure(
-        {"table": "string", "before": "string", "dry_run?": "boolean"},
+        {"table": "string", "before?": "string", "dry_run?": "boolean"},
         _PARTITIONS,
         _expire_changes,
     ),

@@ -58,7 +58,11 @@ export const ACTIONS = [
     about:
       "Drops the changes of old days that full partitions hold. Views of full partitions and of later days stay. An older day that is not full cannot be read any more.",
     fields: () => [
-      text("Days before", "before", "A time such as 2025-01-31, or a duration ago such as 30 d.", { required: true }),
+      text(
+        "Days before",
+        "before",
+        "A time such as 2025-01-31, or a duration ago such as 30 d. Empty: as the options of the table say.",
+      ),
     ],
   },
   {
