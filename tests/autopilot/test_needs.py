@@ -202,6 +202,19 @@ def test_a_full_partition_that_is_out_of_date_is_built_again(lake: lakebed.Lake,
     assert {"id": 3, "v": 30} in table.scan(["id", "v"], where="day = '20250104'").to_arrow().to_pylist()
 
 
+def test_old_changes_expire(lake: lakebed.Lake, look: Look) -> None:
+    table = chain_table(lake, **{"autopilot.chain.depth": 100})
+    table.compact_chain([{"day": f"2025010{day}"} for day in range(2, 9)])
+    assert look(table) == {}
+    table.alter(SetOption("chain-table.changes.time-retained", "1 d"), SetOption("write-only", "true"))
+    before = table.scan(where="day = '20250108'").to_arrow().sort_by("id")
+    need = look(table)[JobKind.CHANGES]
+    assert "day=20250102" in need.why
+    assert meet(need).startswith("dropped the changes of 7 partitions")
+    assert JobKind.CHANGES not in look(table)
+    assert table.scan(where="day = '20250108'").to_arrow().sort_by("id") == before
+
+
 def test_what_gains_most_for_its_cost_comes_first() -> None:
     def need(name: str, cost: int, gain: int) -> Need:
         return Need(JobKind.COMPACT, name, "", cost, gain, lambda _: "")

@@ -54,6 +54,7 @@ class JobKind(StrEnum):
     MANIFESTS = "manifests"
     INDEX = "index"
     PARTITIONS = "partitions"
+    CHANGES = "changes"
     HISTORY = "history"
     STATISTICS = "statistics"
     ORPHANS = "orphans"
@@ -264,6 +265,17 @@ def _partitions(patient: Patient) -> Iterator[Need]:
         yield patient.need(JobKind.PARTITIONS, f"partitions past their expiration time: {which}", run, gain=_OPEN)
 
 
+def _changes(patient: Patient) -> Iterator[Need]:
+    is_chain = rules_of(patient.store).chain_branches() is not None
+    if not is_chain or patient.options.chain_changes_time_retained is None:
+        return
+    old = patient.table.expire_changes(dry_run=True).partitions
+    if old:
+        why = f"old changes that full partitions hold: {names_text(partition_text(one) for one in old)}"
+        run = lambda _: str(patient.table.expire_changes()).partition("\n")[0]  # noqa: E731
+        yield patient.need(JobKind.CHANGES, why, run, gain=_OPEN)
+
+
 def _orphans(patient: Patient) -> Iterator[Need]:
     if patient.is_due(JobKind.ORPHANS, patient.options.autopilot_orphans_interval):
         run = lambda _: str(patient.table.remove_orphan_files(dry_run=False)).partition("\n")[0]  # noqa: E731
@@ -271,7 +283,7 @@ def _orphans(patient: Patient) -> Iterator[Need]:
 
 
 _BRANCH_LOOKS: Final = (_compaction, _manifests, _index, _history, _statistics)
-_TABLE_LOOKS: Final = (_chain, _partitions, _orphans)
+_TABLE_LOOKS: Final = (_chain, _partitions, _changes, _orphans)
 
 
 def _bytes(entries: pa.Table) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import httpx
 import pytest
 
 import lakebed
-from lakebed.autopilot import Autopilot
+from lakebed.autopilot import Autopilot, JobKind, JobState
+from lakebed.service.models.autopilot import Kind, State
 
 PATH = "/api/v1/warehouses/demo/autopilot"
 Serve = Callable[..., httpx.Client]
@@ -70,3 +72,8 @@ def test_a_service_with_autopilot_looks_after_its_tables(serve: Serve, orders: l
 def test_settings_that_exclude_each_other(serve: Serve) -> None:
     with pytest.raises(lakebed.OptionError, match="autopilot and read_only"):
         serve(autopilot=True, read_only=True)
+
+
+def test_the_interface_knows_every_kind_and_state() -> None:
+    assert set(get_args(Kind)) == {str(kind) for kind in JobKind}
+    assert set(get_args(State)) == {str(state) for state in JobState}

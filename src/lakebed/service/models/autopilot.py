@@ -15,6 +15,7 @@ Kind = Literal[
     "manifests",
     "index",
     "partitions",
+    "changes",
     "history",
     "statistics",
     "orphans",
