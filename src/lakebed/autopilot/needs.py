@@ -243,7 +243,7 @@ def _chain(patient: Patient) -> Iterator[Need]:
     files, merged = sum(one.delta_files for one in plan), sum(one.delta_bytes for one in plan)
     which = names_text(partition_text(one.partition) for one in plan)
     why = f"reads of {which} merge {count_text(files, 'file')} of changes ({size_text(merged)})"
-    run = lambda _: str(patient.table.compact_chain(policy=limits)).partition("\n")[0]  # noqa: E731
+    run = lambda report: str(patient.table.compact_chain(policy=limits, report=report)).partition("\n")[0]  # noqa: E731
     cost = 2 * sum(one.bytes_read for one in plan)
     yield patient.need(JobKind.CHAIN, why, run, cost=cost, gain=merged + files * _OPEN)
 

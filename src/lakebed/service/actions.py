@@ -83,7 +83,7 @@ def _shape(shape: ManifestShape) -> dict[str, int]:
 # -------------------------------------------------------------------------------------------------------- chain tables
 
 
-def compact_chain(opened: OpenTable, asked: models.CompactChain, _: Report) -> Outcome:
+def compact_chain(opened: OpenTable, asked: models.CompactChain, report: Report) -> Outcome:
     """Build full partitions of a chain table."""
     done = opened.table.compact_chain(
         asked.partition,
@@ -91,6 +91,7 @@ def compact_chain(opened: OpenTable, asked: models.CompactChain, _: Report) -> O
         policy=asked.limits or None,
         overwrite=asked.overwrite,
         dry_run=asked.dry_run,
+        report=report,
     )
     built = [
         {

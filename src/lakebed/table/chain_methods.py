@@ -74,6 +74,7 @@ class ChainMethods:
         policy: ChainPolicy | Mapping[str, Any] | None = None,
         overwrite: bool = False,
         dry_run: bool = False,
+        report: Callable[[int, int], None] | None = None,
         spark: SparkSession | None = None,
     ) -> ChainCompaction:
         """Builds full partitions of a chain table, so that reads of these days and of later ones merge less.
@@ -89,6 +90,7 @@ class ChainMethods:
                 that are out of date are built again as well.
             overwrite: Also rebuild partitions that are full and not stale.
             dry_run: Build nothing; the result tells what would be built.
+            report: Called with the number of finished partitions and of all.
             spark: The Spark session that does the work; by default the one given to ``connect``, if any.
 
         Returns:
@@ -108,7 +110,8 @@ class ChainMethods:
         node = _condition(schema, partition, where)
         asked = Asked(node, None if policy is None else ChainPolicy.of(policy), overwrite)
         session = spark or self._spark
-        done = compact_chain(chain, asked, _reader(chain, session), dry_run=dry_run, engine=engine_on(session))
+        read, engine = _reader(chain, session), engine_on(session)
+        done = compact_chain(chain, asked, read, dry_run=dry_run, report=report, engine=engine)
         if done.built and not dry_run:
             after_commit(chain.full, lambda _: expire_due(chain))
         return done

@@ -84,6 +84,24 @@ def test_a_range_is_built_one_upon_the_other(days: Days) -> None:
     assert days.view(5) == {2: "d2", 3: "d3", 4: "d4", 5: "d5"}
 
 
+def test_progress_is_told_day_by_day_and_a_call_can_be_ended(days: Days) -> None:
+    told: list[tuple[int, int]] = []
+
+    def report(done: int, total: int) -> None:
+        told.append((done, total))
+        if done == 2:
+            raise KeyboardInterrupt
+
+    views = {day: days.view(day) for day in range(1, 9)}
+    with pytest.raises(KeyboardInterrupt):
+        days.main.compact_chain(where="date <= '20250804'", report=report)
+    assert told == [(0, 3), (1, 3), (2, 3)]
+    assert days.days("snapshot") == [1, 2, 3]
+    days.main.compact_chain(where="date <= '20250804'", report=lambda *one: told.append(one))
+    assert told[3:] == [(0, 1), (1, 1)]
+    assert {day: days.view(day) for day in range(1, 9)} == views
+
+
 def test_several_by_name(days: Days) -> None:
     assert built(days.main.compact_chain([partition(3), partition(6)])) == [(3, 1, 2), (6, 3, 3)]
 

@@ -265,9 +265,13 @@ def compact_chain(
     read: ReadViews,
     *,
     dry_run: bool = False,
+    report: Callable[[int, int], None] | None = None,
     engine: Engine = IN_PROCESS,
 ) -> ChainCompaction:
-    """Build full partitions; ``read`` returns their rows. With ``dry_run`` only report what would be built."""
+    """Build full partitions; ``read`` returns their rows. With ``dry_run`` only say what would be built.
+
+    ``report`` is called with the number of finished partitions and of all; if it raises, those that are finished stay.
+    """
     started = time.perf_counter()
     if not dry_run:
         finish_truncations(chain)
@@ -276,7 +280,11 @@ def compact_chain(
     plan = _plan(state, asked, sizes.delta_bytes)
     built: list[Built] = []
     skipped = list(plan.skipped)
+    done, total = 0, sum(map(len, plan.rounds))
     for views in plan.rounds:
+        if report is not None and not dry_run:
+            report(done, total)
+        done += len(views)
         costs = [sizes.cost(view) for view in views]
         if dry_run:
             built += costs
@@ -293,6 +301,8 @@ def compact_chain(
         update_branch_logs(chain)
         state = ChainState(chain, chain.full.snapshots.latest(), state.delta)
         sizes = _Sizes.of(state)
+    if report is not None and total and not dry_run:
+        report(total, total)
     return ChainCompaction(tuple(built), tuple(skipped), dry_run, time.perf_counter() - started)
 
 

@@ -55,8 +55,9 @@ def compact(
         raise typer.BadParameter("select partitions with --where, or give a limit with --depth, --bytes or --age")
     table = open_table(warehouse, name)
     out = Output(as_json=as_json)
-    with out.progress(f"compacting the chain of {table.name}"):
-        done = table.compact_chain(where=where, policy=limits or None, overwrite=overwrite, dry_run=dry_run)
+    policy = limits or None
+    with out.progress(f"compacting the chain of {table.name}") as report:
+        done = table.compact_chain(where=where, policy=policy, overwrite=overwrite, dry_run=dry_run, report=report)
     record = {
         "table": table.name,
         "dry_run": dry_run,

@@ -90,7 +90,7 @@ def compact_chain(state: ServiceState, opened: Opened, asked: models.CompactChai
     """Write the merged rows of days as full partitions, so that reads merge less. Rows and changes stay."""
     if asked.partition is None and asked.where is None and not asked.limits:
         raise OptionError("give at least one of partition, where, depth, bytes and age")
-    return _start(state, opened, response, "compact-chain", actions.compact_chain, asked)
+    return _start(state, opened, response, "compact-chain", actions.compact_chain, asked, can_stop=True)
 
 
 @_action("expire-changes", "Drop old changes of a chain table")
