@@ -32,6 +32,15 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             run_console(block)
 
 
+def test_the_blocks_of_the_readme_run_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        names: dict[str, object] = {}
+        for language, block in blocks(ROOT / "README.md"):
+            if language == "python":
+                exec(compile(block, "README.md", "exec"), names)
+
+
 def test_readme_says_what_the_error_says(tmp_path: Path) -> None:
     import lakebed
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown_name
+from lakebed.errors import NotFoundError, OptionError, unknown_name
 from lakebed.format import predicate as pred
 from lakebed.format.human_text import count_text, size_text
 from lakebed.format.printed import Printed
@@ -26,6 +26,7 @@ from lakebed.metadata.plan.file_scan import PruneStep
 from lakebed.metadata.plan.interval import Interval
 from lakebed.operations.read import BranchRead
 from lakebed.operations.read_changes import IncrementalRead, Part
+from lakebed.outputs import ArrowOutputs
 from lakebed.rows.aggregates import count, min_max
 from lakebed.rows.where import parse_where
 from lakebed.table_rules.interface import TableRules
@@ -34,8 +35,6 @@ from lakebed.table_rules.planned_read import PlannedRead, ReadVersion
 from lakebed.table_rules.read_metrics import ReadMetrics
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -94,7 +93,7 @@ class Plan(Printed):
         return "\n".join(lines)
 
 
-class Scan:
+class Scan(ArrowOutputs):
     """One read of a version of a table, or of the changes between two. Make one with :meth:`lakebed.Table.scan`.
 
     Example:
@@ -218,22 +217,6 @@ class Scan:
     def _as_declared(self, table: pa.Table) -> pa.Table:
         """Returns the rows under the schema of the table; branches may differ in which columns are nullable."""
         return table if table.schema == self.schema else pa.Table.from_arrays(table.columns, schema=self.schema)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Returns all rows as a pandas frame. Needs pandas."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> pl.DataFrame:
-        """Returns all rows as a Polars frame.
-
-        Raises:
-            UnsupportedError: Polars is not installed.
-        """
-        try:
-            import polars as pl  # noqa: PLC0415 - optional
-        except ImportError:
-            raise UnsupportedError("to_polars() needs Polars: pip install 'lakebed[polars]'") from None
-        return cast("pl.DataFrame", pl.from_arrow(self.to_arrow()))
 
     def to_spark(self, spark: SparkSession | None = None) -> DataFrame:
         """Returns the rows as a Spark DataFrame.

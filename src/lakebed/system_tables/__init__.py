@@ -18,6 +18,7 @@ from lakebed.metadata.plan.interval import INCREMENTAL_OPTIONS, Interval, find_i
 from lakebed.metadata.plan.time_travel import find_snapshot, version_of_options
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
+from lakebed.outputs import ArrowOutputs
 from lakebed.rows.where import parse_where
 from lakebed.system_tables.chain import buckets, chain, files, partitions
 from lakebed.system_tables.change_logs import audit_log, binlog
@@ -185,7 +186,7 @@ class SystemTable:
         return f"<SystemTable {self.name}>"
 
 
-class SystemScan:
+class SystemScan(ArrowOutputs):
     """One read of a system table."""
 
     def __init__(
@@ -222,13 +223,3 @@ class SystemScan:
 
     def _condition(self, fields: list[Field]) -> pred.Node | None:
         return parse_where(self._where, fields) if isinstance(self._where, str) else self._where
-
-    def to_pandas(self) -> Any:
-        """Returns all rows as a pandas DataFrame (needs pandas)."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """Returns all rows as a Polars DataFrame (needs polars)."""
-        import polars as pl  # noqa: PLC0415 - optional
-
-        return pl.from_arrow(self.to_arrow())
