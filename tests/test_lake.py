@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,43 @@ def test_what_cannot_be_connected_to(tmp_path: Path) -> None:
         lakebed.connect("ftp://bucket/lake")
     with pytest.raises(StorageError, match="cannot create"):
         lakebed.connect(tmp_path / "file/below")
+
+
+@pytest.mark.local_disk
+def test_home_and_empty_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert lakebed.connect("~/lake").warehouse == lakebed.connect(Path("~/lake")).warehouse == str(tmp_path / "lake")
+    for empty in ("", " ", "file://"):
+        with pytest.raises(OptionError, match="the path of a warehouse is empty"):
+            lakebed.connect(empty)
+
+
+def test_the_folder_of_a_table_or_database_is_no_warehouse(lake: lakebed.Lake) -> None:
+    table = lake.create_table("db.t", "id INT")
+    way = re.escape(f"write connect('{lake.warehouse}').table('db.t')")
+    with pytest.raises(OptionError, match=f"db.db/t is the folder of a table, not a warehouse; {way}"):
+        lakebed.connect(table.path)
+    with pytest.raises(OptionError, match=f"db.db is the folder of a database, not a warehouse; {way}"):
+        lakebed.connect(f"{lake.warehouse}/db.db")
+
+
+@pytest.mark.local_disk
+def test_a_warehouse_may_be_called_like_a_database_and_a_table_may_lie_anywhere(tmp_path: Path) -> None:
+    for _ in range(2):
+        lake = lakebed.connect(tmp_path / "all.db")
+        lake.create_database("db", ignore_if_exists=True)
+    copy_tree(stored_path(lake.create_table("db.t", "id INT").path), tmp_path / "copy")
+    with pytest.raises(OptionError, match=r"open the folder that contains the <database>\.db folders"):
+        lakebed.connect(tmp_path / "copy")
+
+
+def test_without_create_there_is_no_new_folder(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"there is no warehouse at .*/lake; check the path"):
+        lakebed.connect(tmp_path / "lake", create=False)
+    with pytest.raises(NotFoundError):
+        lakebed.connect(tmp_path / "lake", create=False)  # the first call made none
+    lakebed.connect(tmp_path / "lake").create_database("db")
+    assert lakebed.connect(tmp_path / "lake", create=False).databases() == ["db"]
 
 
 def test_options_of_the_lake(tmp_path: Path) -> None:

@@ -12,14 +12,13 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from lakebed.catalogs.choose_warehouse import check_is_warehouse, chosen_warehouse
 from lakebed.catalogs.file_system import FileSystemCatalog
-from lakebed.catalogs.named_warehouses import find_warehouse
 from lakebed.catalogs.table_name import TableName
 from lakebed.catalogs.warehouse_options import check_warehouse_options, is_durable, manifest_cache, table_defaults
 from lakebed.errors import (
     AlreadyExistsError,
     CorruptError,
-    LakebedError,
     NotFoundError,
     OptionError,
     unknown_name,
@@ -31,7 +30,7 @@ from lakebed.metadata.manifest_cache import CacheStatistics
 from lakebed.metadata.one_look import one_look
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions, check_new, normalise
-from lakebed.storage import LocalStorage, Storage, open_storage, plain_path
+from lakebed.storage import LocalStorage, Storage, open_storage
 from lakebed.storage.location import parse_location
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
@@ -435,32 +434,35 @@ def open_any(lake: Lake, name: str, *, options: Mapping[str, object] | None = No
 
 
 def connect(
-    warehouse: str | os.PathLike[str],
+    warehouse: str | os.PathLike[str] | None = None,
     *,
     spark: SparkSession | None = None,
     options: Mapping[str, object] | None = None,
     name: str = CATALOG_NAME,
+    create: bool = True,
 ) -> Lake:
     """Opens a warehouse: a folder that holds databases and tables. A local folder is created if it does not exist.
 
     Args:
         warehouse: The folder: a path, ``s3://bucket/folder``, ``gs://``, ``abfss://``, ``az://``, ``oss://`` or
             ``hdfs://``. Or the name of a warehouse in ``lakebed.toml`` (docs/storage.md); ``options`` come before those
-            of the file.
+            of the file. Without it, the variable ``LAKEBED_WAREHOUSE`` says which. ``~`` is the home folder.
         spark: A Spark session for compactions and SQL. Reads and writes of Spark DataFrames run on the session of the
             frame in any case. Everything else runs in this process.
         options: Options of the warehouse: ``table-default.*`` for new tables, ``manifest.cache.*`` for the cache,
             ``commit.durable`` for commits that survive a power cut (on by default), and the settings of the storage,
             such as ``s3.endpoint`` and ``s3.access-key`` (docs/storage.md).
         name: The name of the lake in SQL, the first part of ``lakebed.database.table``.
+        create: Whether a folder that does not exist is created. With ``False`` it is an error.
 
     Returns:
         The lake.
 
     Raises:
         LakebedError: The path is a file.
-        OptionError: An option is unknown, has a wrong value, or belongs to another storage; the path is empty; or
-            the text is a folder and a name in ``lakebed.toml``.
+        NotFoundError: There is no such folder, and ``create`` is false.
+        OptionError: An option is unknown, has a wrong value, or belongs to another storage; the path is empty, or the
+            folder of a table or database; or the text is a folder and a name in ``lakebed.toml``.
         UnsupportedError: Lakebed does not know the scheme of the path, or a library for it is not installed.
 
     Example:
@@ -472,24 +474,19 @@ def connect(
     """
     given = normalise(options or {})
     del options  # tools that print the local variables of a traceback would show its secrets
-    text = os.fspath(warehouse)
-    named = find_warehouse(text) if isinstance(warehouse, str) else None
-    if named is not None:
-        text, given = named.path, {**named.options, **given}
-    path = plain_path(text)
-    check_warehouse_options(given, parse_location(path).service)
-    storage = open_storage(path, given)
+    path, settings = chosen_warehouse(warehouse, given)
+    check_warehouse_options(settings, parse_location(path).service)
+    storage = open_storage(path, settings)
+    check_is_warehouse(path, storage, create=create)
     if isinstance(storage, LocalStorage):
         _make_warehouse(path, storage)
     else:
         storage.make_folder(path)
-    return Lake(path, storage, given, spark, name)
+    return Lake(path, storage, settings, spark, name)
 
 
 def _make_warehouse(path: str, storage: LocalStorage) -> None:
     """Creates the folder of a warehouse on the local disk, so that it survives a power cut."""
-    if os.path.exists(path) and not os.path.isdir(path):  # noqa: PTH110, PTH112
-        raise LakebedError(f"cannot open {path}: it is a file, not a folder")
     nearest = path
     while not os.path.exists(nearest):  # noqa: PTH110
         nearest = os.path.dirname(nearest)  # noqa: PTH120

@@ -12,10 +12,11 @@ import typer
 
 import lakebed
 from lakebed.cli.arguments import Warehouse
-from lakebed.cli.open_warehouse import WAREHOUSE_VARIABLE, chosen_text, has_databases, warnings_as_lines
+from lakebed.cli.open_warehouse import chosen_text, has_databases, warnings_as_lines
 from lakebed.cli.warehouse_settings import given_settings
 from lakebed.errors import LakebedError, NotFoundError, OptionError
 from lakebed.optional import check_installed
+from lakebed.options.environment import WAREHOUSE_VARIABLE
 
 if TYPE_CHECKING:
     from lakebed.catalogs.named_warehouses import NamedWarehouse
