@@ -242,8 +242,8 @@ class Lake:
         name: str,
         schema: Any,
         *,
-        partition_by: Sequence[str] = (),
-        primary_key: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
+        primary_key: str | Sequence[str] = (),
         options: Mapping[str, object] | None = None,
         comment: str | None = None,
         ignore_if_exists: bool = False,
@@ -252,9 +252,10 @@ class Lake:
 
         Args:
             name: Its name, as ``database.table``.
-            schema: The columns: DDL text, a pyarrow Schema or a Spark StructType.
-            partition_by: The names of the partition columns.
-            primary_key: The names of the columns of the primary key. Without one, rows are only appended.
+            schema: The columns: DDL text, a pyarrow Schema or a Spark StructType. Of Arrow, pandas or Polars data the
+                names and types are taken, but no rows: write them with :meth:`lakebed.Table.write`.
+            partition_by: The names of the partition columns, or one name.
+            primary_key: The names of the columns of the primary key, or one name. Without one, rows are only appended.
             options: Options of the table, see ``docs/options.md``.
             comment: A comment.
             ignore_if_exists: Return the existing table if there is one of that name.
@@ -271,6 +272,8 @@ class Lake:
         Example:
             >>> lake.create_table("shop.items", "id BIGINT, name STRING", primary_key=["id"], options={"bucket": 1})
             <Table shop.items: id BIGINT NOT NULL, name STRING>
+            >>> lake.create_table("shop.copy", orders.to_arrow(), partition_by="day").count()  # the columns, no rows
+            0
         """
         parsed = TableName.parse_plain(name, to="create")
         if parsed.database not in self.databases():
@@ -281,8 +284,8 @@ class Lake:
         rules = new_table_rules(given)
         made = create_schema(
             to_columns(schema),
-            partition_by=partition_by,
-            primary_key=primary_key,
+            partition_by=_names(partition_by),
+            primary_key=_names(primary_key),
             options=rules.options,
             comment=comment,
             time_millis=time.time_ns() // 1_000_000,
@@ -414,6 +417,10 @@ class Lake:
         """
         old, new = (TableName.parse_plain(each, to="rename") for each in (name, new_name))
         return Table(self._catalog.rename_table(old, new), self._spark)
+
+
+def _names(names: str | Sequence[str]) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names
 
 
 def _branch_option(store: TableStore) -> str:

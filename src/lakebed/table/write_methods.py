@@ -45,7 +45,10 @@ class WriteMethods:
         With ``commit_user`` and ``commit_identifier`` the call can be repeated: the same two values commit once.
 
         Args:
-            data: The rows: an Arrow table, batch or stream, a pandas, Polars or Spark frame, or a list of dicts.
+            data: The rows: an Arrow table, batch or stream, a pandas, Polars or Spark frame, or a list or generator of
+                dictionaries, dataclasses or named tuples. Values of the latter follow the types of the table: text in
+                ISO form may be a date or time, text a DECIMAL, a dictionary a MAP or ROW. A key that a row lacks is the
+                column's default, else null.
             row_kind: The name of a column of the data that says what to do with each row. ``+I`` and ``+U`` insert or
                 update it, ``-D`` and ``-U`` delete it.
             commit_user: The name of the writer.
@@ -56,7 +59,7 @@ class WriteMethods:
 
         Raises:
             CommitConflictError: Another commit changed what this one builds on.
-            DataError: The rows do not fit the columns.
+            DataError: The rows do not fit the columns. Of Python objects, the message names the row and the column.
 
         Example:
             >>> orders.write([{"id": 4, "customer": "eve", "amount": 5.0, "day": "2025-01-31"}]).id
