@@ -17,6 +17,7 @@ from lakebed.optional import LIBRARIES, check_installed, is_installed
 CALLS: dict[str, tuple[str, Callable[[lakebed.Lake], object]]] = {
     "a scan to pandas": ("pandas", lambda lake: lake["db.t"].to_pandas()),
     "a scan to Polars": ("polars", lambda lake: lake["db.t"].scan().to_polars()),
+    "a table to DuckDB": ("duckdb", lambda lake: lake["db.t"].to_duckdb()),
     "a system table to pandas": ("pandas", lambda lake: lake.system_table("db.t$snapshots").scan().to_pandas()),
     "a system table to Polars": ("polars", lambda lake: lake.system_table("db.t$snapshots").scan().to_polars()),
     "a scan to Spark": ("pyspark", lambda lake: lake["db.t"].scan().to_spark()),

@@ -104,6 +104,12 @@ def test_names_that_differ_in_case_only(spark: Any, table: Callable[..., Table])
     assert [tuple(row) for row in frame.collect()] == [(1, 2)]
 
 
+def test_a_limit(spark: Any, table: Callable[..., Table]) -> None:
+    made = table("id BIGINT")
+    made.write([{"id": n} for n in range(9)])
+    assert made.scan(limit=4).to_spark(spark).count() == 4
+
+
 def test_many_files_are_listed_without_a_job(spark: Any, table: Callable[..., Table]) -> None:
     made = table("id BIGINT, p INT", partition_by=["p"])
     made.write(pa.table({"id": range(80), "p": pa.array(range(80), pa.int32())}))

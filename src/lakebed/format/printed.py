@@ -1,4 +1,4 @@
-"""How results print: ``print(result)`` shows a short text for people, ``repr(result)`` its first line.
+"""How results print: ``print(result)`` and notebooks show a short text for people, ``repr(result)`` its first line.
 
 A result class derives from :class:`Printed`, defines ``__str__``, and is a dataclass with ``repr=False``.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from lakebed.format.html_text import text_html
 from lakebed.format.human_text import count_text, list_lines, table_lines
 
 Item = TypeVar("Item")
@@ -20,6 +21,10 @@ class Printed:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {str(self).partition(chr(10))[0].removesuffix(':')}>"
+
+    def _repr_html_(self) -> str:
+        """Returns the whole text, for notebooks."""
+        return text_html(str(self))
 
 
 def page_text(one: str, head: list[str], rows: list[list[str]], *, total: int | None, has_more: bool) -> str:
@@ -58,6 +63,10 @@ class Dropped(list[Item]):
         self.dry_run = dry_run
         self._one = one
         self._show = show
+
+    def _repr_html_(self) -> str:
+        """Returns the whole text, for notebooks."""
+        return text_html(str(self))
 
     def __str__(self) -> str:
         did = "would drop" if self.dry_run else "dropped"

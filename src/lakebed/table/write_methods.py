@@ -19,7 +19,7 @@ from lakebed.operations.overwrite import overwrite as overwrite_rows
 from lakebed.operations.read import BranchRead
 from lakebed.operations.write import Guard
 from lakebed.operations.write import write as write_rows
-from lakebed.rows.where import parse_where
+from lakebed.rows.where import Where, condition_of
 from lakebed.spark.choose_engine import engine_for
 from lakebed.table_checks import checked_schema
 from lakebed.table_kinds import rules_of
@@ -116,16 +116,16 @@ class WriteMethods:
         return self._by_the_rules(lambda guard: run(guard=guard))
 
     @one_look()
-    def delete(self, where: str | pred.Node) -> Snapshot | None:
-        """Deletes the rows that satisfy a SQL expression.
+    def delete(self, where: Where) -> Snapshot | None:
+        """Deletes the rows that satisfy a condition.
 
         Append tables rewrite the files that contain such rows. Primary-key tables write deletes for their keys.
 
         Args:
-            where: The expression.
+            where: The condition, in the forms that :meth:`scan` takes.
 
         Returns:
-            The new snapshot; ``None`` if no row satisfies the expression.
+            The new snapshot; ``None`` if no row satisfies the condition.
 
         Raises:
             CommitConflictError: Another commit removed a file that this one rewrites.
@@ -139,7 +139,9 @@ class WriteMethods:
         schema = checked_schema(self._store, writing=True)
         rules_of(self._store).check_row_changes()
         who = Identity.of(schema)
-        node = where if isinstance(where, pred.Node) else parse_where(where, schema.fields)
+        node = condition_of(where, schema.fields)
+        if node is None:
+            raise OptionError("delete() needs a condition; truncate() deletes all rows")
         if not schema.primary_keys:
             return self._after(lambda: delete_from_append_table(self._store, node, who))
         matching = BranchRead(self._store, schema, self._store.snapshots.latest(), schema.fields, node)
