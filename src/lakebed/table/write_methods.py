@@ -17,6 +17,7 @@ from lakebed.operations.delete import delete_from_append_table, delete_from_keye
 from lakebed.operations.drop_partitions import drop_partitions
 from lakebed.operations.overwrite import overwrite as overwrite_rows
 from lakebed.operations.read import BranchRead
+from lakebed.operations.update import NewValues, update_append_table, update_keyed_table
 from lakebed.operations.write import Guard
 from lakebed.operations.write import write as write_rows
 from lakebed.rows.where import Where, condition_of
@@ -146,6 +147,45 @@ class WriteMethods:
             return self._after(lambda: delete_from_append_table(self._store, node, who))
         matching = BranchRead(self._store, schema, self._store.snapshots.latest(), schema.fields, node)
         return self._by_the_rules(lambda guard: delete_from_keyed_table(self._store, matching.to_arrow(), who, guard))
+
+    @one_look()
+    def update(self, values: Mapping[str, Any], where: Where | None = None) -> Snapshot | None:
+        """Gives columns of the rows that satisfy a condition new values. One call is one commit.
+
+        Append tables rewrite the files that contain such rows. Primary-key tables write the changed rows.
+
+        Args:
+            values: The new values by column: a Python value, which follows the type of the column as for
+                :meth:`write`, or a pyarrow expression over the columns of the row.
+            where: The condition, in the forms that :meth:`scan` takes; without it all rows are updated.
+
+        Returns:
+            The new snapshot; ``None`` if no row satisfies the condition.
+
+        Raises:
+            CommitConflictError: Another commit removed a file that this one rewrites.
+            DataError: A value does not fit its column.
+            ExpressionError: ``where`` cannot be parsed or does not fit the columns.
+            NotFoundError: There is no such column.
+            UnsupportedError: A column is part of the primary key, the merge engine of the table would not show the new
+                values, or this is main of a chain table.
+
+        Example:
+            >>> import pyarrow.compute as pc
+            >>> orders.update({"customer": "anna", "amount": pc.field("amount") * 2}, "customer = 'ann'").id
+            2
+            >>> orders.scan(["customer", "amount"], where="id = 3").to_arrow().to_pylist()
+            [{'customer': 'anna', 'amount': 60.0}]
+        """
+        schema = checked_schema(self._store, writing=True)
+        rules_of(self._store).check_row_changes()
+        who = Identity.of(schema)
+        node = condition_of(where, schema.fields) or pred.TRUE
+        new = NewValues(schema, f"table {self._store.name}", values)
+        if not schema.primary_keys:
+            return self._after(lambda: update_append_table(self._store, new, node, who))
+        matching = BranchRead(self._store, schema, self._store.snapshots.latest(), schema.fields, node)
+        return self._by_the_rules(lambda guard: update_keyed_table(self._store, new, matching.to_arrow(), who, guard))
 
     @one_look()
     def truncate(self, *, force: bool = False) -> Snapshot | None:
