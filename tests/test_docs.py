@@ -51,6 +51,17 @@ def test_readme_says_what_the_error_says(tmp_path: Path) -> None:
     assert f"lakebed.errors.OptionError: {caught.value}" in (ROOT / "README.md").read_text()
 
 
+def test_the_python_page_says_what_the_error_says(tmp_path: Path) -> None:
+    import lakebed
+
+    lake = lakebed.connect(tmp_path)
+    lake.create_database("shop")
+    orders = lake.create_table("shop.orders", "id BIGINT NOT NULL, day DATE")
+    with pytest.raises(lakebed.DataError) as caught:
+        orders.write([{"id": 6, "day": "2025-02-01"}, {"id": "seven", "day": "2025-02-01"}])
+    assert f"lakebed.errors.DataError: {caught.value}\n" in (ROOT / "docs" / "python.md").read_text()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_named_files_exist(page: Path) -> None:
     for name in re.findall(r"`((?:docs|tests|examples|bench)/[\w./-]+)`", page.read_text()):
