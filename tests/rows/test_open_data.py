@@ -225,6 +225,11 @@ def test_row_kinds_stand_beside_the_columns(lake: lakebed.Lake) -> None:
     assert table.to_arrow().to_pylist() == [{"id": 2, "name": None}]
     with pytest.raises(DataError, match="unknown column 'op'"):
         table.write([{"id": 1, "op": "+I"}])
+    with pytest.raises(DataError, match=r"row 1 of the data lacks column 'op', which table db.t needs in every row"):
+        table.write([{"id": 1, "op": "+I"}, {"id": 2}], row_kind="op")
+    own = lake.create_table("db.own", "id INT, op STRING", primary_key=["id"])
+    own.write([{"id": 1, "op": "+I"}, {"id": 2, "op": "-D"}], row_kind="op")
+    assert own.to_arrow().to_pylist() == [{"id": 1, "op": "+I"}]
 
 
 def test_a_failing_generator_leaves_nothing_behind(lake: lakebed.Lake) -> None:

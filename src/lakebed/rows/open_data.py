@@ -32,7 +32,7 @@ def open_batches(
         data: The rows.
         fields: The columns of the table, whose types rows as Python objects get.
         where: The table, for messages.
-        row_kind: The name of a column with row kinds, which is not one of the table; any other value is ignored.
+        row_kind: The name of a column with row kinds; any other value is ignored.
         needed: Columns that no row may lack, although they are nullable.
 
     Raises:

@@ -61,14 +61,16 @@ class RowsConverter:
     Args:
         fields: The columns of the table.
         where: The table, for messages.
-        row_kind: The name of one more column, of texts; ``None`` if there is none.
+        row_kind: The name of the column with row kinds, of texts, which no row may lack; it may be one of the table.
+            ``None`` if there is none.
         needed: Columns that no row may lack, although they are nullable.
     """
 
     def __init__(
         self, fields: Sequence[Field], where: str, row_kind: str | None = None, needed: Collection[str] = ()
     ) -> None:
-        self._fields = [*fields] if row_kind is None else [*fields, Field(0, row_kind, Atomic("STRING"))]
+        is_extra = row_kind is not None and all(field.name != row_kind for field in fields)
+        self._fields = [*fields, Field(0, str(row_kind), Atomic("STRING"))] if is_extra else [*fields]
         self._needed = {*needed} if row_kind is None else {*needed, row_kind}
         self._where = where
         self._defaults = {field.name: default_scalar(field).as_py() for field in fields if field.default is not None}
