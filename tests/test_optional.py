@@ -58,6 +58,16 @@ def test_what_is_installed_is_accepted() -> None:
     check_installed("this", "pandas", "polars")
 
 
+def test_an_import_hook_that_refuses_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refusing:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "no_such_library":
+                raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(sys, "meta_path", [Refusing(), *sys.meta_path])
+    assert not is_installed("no_such_library")
+
+
 def test_every_extra_is_one_of_the_package() -> None:
     project = tomllib.loads((Path(ROOT) / "pyproject.toml").read_text())["project"]
     assert {extra for _, extra in LIBRARIES.values()} == set(project["optional-dependencies"])

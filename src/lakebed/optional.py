@@ -33,7 +33,10 @@ def is_installed(library: str) -> bool:
     """Returns whether a library can be imported, without importing it."""
     if library in sys.modules:
         return sys.modules[library] is not None
-    return find_spec(library) is not None
+    try:
+        return find_spec(library) is not None
+    except (ImportError, ValueError):  # an import hook that refuses it, or a module without a specification
+        return False
 
 
 def check_installed(needed_by: str, *libraries: str) -> None:
