@@ -32,6 +32,15 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             run_console(block)
 
 
+def test_the_blocks_of_the_readme_run_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        names: dict[str, object] = {}
+        for language, block in blocks(ROOT / "README.md"):
+            if language == "python":
+                exec(compile(block, "README.md", "exec"), names)
+
+
 def test_readme_says_what_the_error_says(tmp_path: Path) -> None:
     import lakebed
 
@@ -40,6 +49,17 @@ def test_readme_says_what_the_error_says(tmp_path: Path) -> None:
     with pytest.raises(lakebed.OptionError) as caught:
         lake.create_table("shop.t", "id INT", options={"bukcet": "4"})
     assert f"lakebed.errors.OptionError: {caught.value}" in (ROOT / "README.md").read_text()
+
+
+def test_the_python_page_says_what_the_error_says(tmp_path: Path) -> None:
+    import lakebed
+
+    lake = lakebed.connect(tmp_path)
+    lake.create_database("shop")
+    orders = lake.create_table("shop.orders", "id BIGINT NOT NULL, day DATE")
+    with pytest.raises(lakebed.DataError) as caught:
+        orders.write([{"id": 6, "day": "2025-02-01"}, {"id": "seven", "day": "2025-02-01"}])
+    assert f"lakebed.errors.DataError: {caught.value}\n" in (ROOT / "docs" / "python.md").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

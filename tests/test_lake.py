@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import IntegerType, StringType, StructType
@@ -57,6 +60,43 @@ def test_what_cannot_be_connected_to(tmp_path: Path) -> None:
         lakebed.connect("ftp://bucket/lake")
     with pytest.raises(StorageError, match="cannot create"):
         lakebed.connect(tmp_path / "file/below")
+
+
+@pytest.mark.local_disk
+def test_home_and_empty_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert lakebed.connect("~/lake").warehouse == lakebed.connect(Path("~/lake")).warehouse == str(tmp_path / "lake")
+    for empty in ("", " ", "file://"):
+        with pytest.raises(OptionError, match="the path of a warehouse is empty"):
+            lakebed.connect(empty)
+
+
+def test_the_folder_of_a_table_or_database_is_no_warehouse(lake: lakebed.Lake) -> None:
+    table = lake.create_table("db.t", "id INT")
+    way = re.escape(f"write connect('{lake.warehouse}').table('db.t')")
+    with pytest.raises(OptionError, match=f"db.db/t is the folder of a table, not a warehouse; {way}"):
+        lakebed.connect(table.path)
+    with pytest.raises(OptionError, match=f"db.db is the folder of a database, not a warehouse; {way}"):
+        lakebed.connect(f"{lake.warehouse}/db.db")
+
+
+@pytest.mark.local_disk
+def test_a_warehouse_may_be_called_like_a_database_and_a_table_may_lie_anywhere(tmp_path: Path) -> None:
+    for _ in range(2):
+        lake = lakebed.connect(tmp_path / "all.db")
+        lake.create_database("db", ignore_if_exists=True)
+    copy_tree(stored_path(lake.create_table("db.t", "id INT").path), tmp_path / "copy")
+    with pytest.raises(OptionError, match=r"open the folder that contains the <database>\.db folders"):
+        lakebed.connect(tmp_path / "copy")
+
+
+def test_without_create_there_is_no_new_folder(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match=r"there is no warehouse at .*/lake; check the path"):
+        lakebed.connect(tmp_path / "lake", create=False)
+    with pytest.raises(NotFoundError):
+        lakebed.connect(tmp_path / "lake", create=False)  # the first call made none
+    lakebed.connect(tmp_path / "lake").create_database("db")
+    assert lakebed.connect(tmp_path / "lake", create=False).databases() == ["db"]
 
 
 def test_options_of_the_lake(tmp_path: Path) -> None:
@@ -334,3 +374,53 @@ def test_a_database_has_properties(lake: lakebed.Lake) -> None:
     lake.drop_database("told")
     lake.create_database("told")
     assert lake.database_properties("told") == {}
+
+
+# ------------------------------------------------------------------------------------------------ columns of new tables
+
+
+def test_one_name_is_a_list_of_one_name(lake: lakebed.Lake) -> None:
+    made = lake.create_table("db.t", "id INT, day STRING", partition_by="day", primary_key=["id", "day"])
+    assert lake.create_table("db.k", "id INT", primary_key="id").schema.primary_keys == ("id",)
+    assert (made.schema.partition_keys, made.schema.primary_keys) == (("day",), ("id", "day"))
+    with pytest.raises(SchemaError, match="unknown partition column 'day, id'"):
+        lake.create_table("db.u", "id INT, day STRING", partition_by="day, id")
+
+
+ROWS = pa.table(
+    {"id": pa.array([1], pa.int32()), "v": ["a"], "d": [Decimal("1.50")], "c": pa.array(["x"]).dictionary_encode()}
+)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [ROWS, ROWS.to_batches()[0], ROWS.to_reader(), ROWS.to_pandas(), pl.from_arrow(ROWS), pl.from_arrow(ROWS).lazy()],  # type: ignore[union-attr]
+    ids=lambda data: f"{type(data).__module__.split('.')[0]}.{type(data).__name__}",
+)
+def test_columns_of_data_without_its_rows(lake: lakebed.Lake, data: Any) -> None:
+    made = lake.create_table("db.t", data)
+    columns = [(field.name, str(field.type).partition("(")[0]) for field in made.schema.fields]
+    assert columns == [("id", "INT"), ("v", "STRING"), ("d", "DECIMAL"), ("c", "STRING")]
+    assert made.latest_snapshot() is None
+    made.write(data)  # also a stream: its rows were not consumed
+    assert made.to_arrow().to_pylist() == [{"id": 1, "v": "a", "d": Decimal("1.50"), "c": "x"}]
+
+
+def test_columns_of_data_that_have_no_type(lake: lakebed.Lake) -> None:
+    with pytest.raises(SchemaError, match="column 'v' has only nulls, so its type is unknown"):
+        lake.create_table("db.t", pa.table({"id": [1], "v": [None]}))
+    with pytest.raises(UnsupportedError, match="column 'n': Arrow type uint64 has no Paimon counterpart"):
+        lake.create_table("db.t", pa.table({"n": pa.array([1], pa.uint64())}))
+    with pytest.raises(SchemaError, match="cannot take columns from a list"):
+        lake.create_table("db.t", [{"id": 1}])
+
+
+def test_columns_that_differ_in_case_only(lake: lakebed.Lake) -> None:
+    with pytest.raises(SchemaError, match="the columns 'id' and 'ID' differ in case only"):
+        lake.create_table("db.t", "id INT, ID INT")
+    table = lake.create_table("db.t", "id INT, v INT")
+    with pytest.raises(SchemaError, match="differ in case only"):
+        table.alter(lakebed.changes.AddColumn("ID", "INT"))
+    with pytest.raises(SchemaError, match="differ in case only"):
+        table.alter(lakebed.changes.RenameColumn("v", "Id"))
+    assert table.alter(lakebed.changes.RenameColumn("id", "ID")).field_names == ("ID", "v")

@@ -16,7 +16,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "lakebed"
 
 # The parts of the package, lowest first; "" is lakebed/__init__.py.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("errors", "version", "deprecation", "options"),
+    ("errors", "version", "deprecation", "optional", "options"),
     ("format",),
     ("storage",),
     ("metadata",),
@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("chain",),
     ("table_kinds",),
     ("spark",),
-    ("table_checks", "scan", "system_tables", "lake", "lake_internals", "table", "changes"),
+    ("table_checks", "outputs", "scan", "system_tables", "lake", "lake_internals", "table", "changes"),
     ("datasource",),
     ("sql",),
     ("autopilot",),

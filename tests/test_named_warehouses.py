@@ -179,3 +179,24 @@ def test_a_warning_is_one_line(home: Path) -> None:
     write(home / "work" / "lakebed.toml", text, 0o644)
     code, _, err = run("-w", "prod", "databases")
     assert (code, "warning:" in err, "a setting of Azure" in err) == (3, True, True)
+
+
+def test_connect_without_a_path_asks_the_environment(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(home / "work" / "lakebed.toml", '[warehouses.prod]\npath = "data"\n')
+    with pytest.raises(OptionError, match=r"no warehouse given: write connect\('folder'\), or set LAKEBED_WAREHOUSE"):
+        lakebed.connect()
+    monkeypatch.setenv("LAKEBED_WAREHOUSE", "prod")
+    assert lakebed.connect().warehouse == str(home / "work" / "data")
+    monkeypatch.setenv("LAKEBED_WAREHOUSE", "~/own")
+    assert lakebed.connect().warehouse == str(home / "home" / "own")
+    assert lakebed.connect("prod").warehouse == str(home / "work" / "data")
+
+
+def test_a_misspelt_name_makes_no_folder(home: Path) -> None:
+    write(home / "work" / "lakebed.toml", '[warehouses.production]\npath = "data"\n')
+    with pytest.raises(OptionError, match=r"did you mean 'production' of lakebed.toml\? For a new folder write"):
+        lakebed.connect("prodction")
+    assert not (home / "work" / "prodction").exists()
+    assert lakebed.connect("./prodction").warehouse == str(home / "work" / "prodction")
+    assert lakebed.connect("prodction").databases() == []  # now it is a folder
+    assert lakebed.connect("elsewhere").databases() == []

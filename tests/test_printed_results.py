@@ -71,6 +71,17 @@ def test_snapshots_tags_and_schemas(lake: lakebed.Lake) -> None:
     ]
 
 
+def test_tags_by_name(lake: lakebed.Lake) -> None:
+    table = written(lake)
+    assert (str(table.tags()), table.tags()) == ("no tags", {})
+    for name in ("a", "longer"):
+        table.create_tag(name, snapshot=1)
+    snapshot = table.snapshot(1)
+    assert str(table.tags()).splitlines() == ["2 tags:", f"  a       {snapshot}", f"  longer  {snapshot}"]
+    assert table.tags() == {"a": snapshot, "longer": snapshot}
+    assert table.tags()._repr_html_().startswith("<pre>2 tags:")  # type: ignore[attr-defined]
+
+
 def test_pages_are_small_tables(lake: lakebed.Lake) -> None:
     table = written(lake)
     head, titles, *rows, more = shown(table.history(limit=2)).splitlines()

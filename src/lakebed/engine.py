@@ -27,10 +27,10 @@ from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.rows.append.append_compact import AppendCompactor
 from lakebed.rows.append.append_write import AppendWriter
-from lakebed.rows.conform import open_batches
 from lakebed.rows.files.data_file import FileLayout
 from lakebed.rows.keyed.keyed_compact import BucketResult, BucketWork, Compactor
 from lakebed.rows.keyed.keyed_write import KeyedWriter
+from lakebed.rows.open_data import open_batches
 
 Report: TypeAlias = Callable[[int, int], None]
 
@@ -107,7 +107,7 @@ class InProcess:
             return _write_keyed(layout, plan, data)
         writer = AppendWriter(layout)
         with abort_unless_committed(writer.abort):
-            writer.write(open_batches(data))
+            writer.write(_opened(plan, data))
             return NewFiles(writer.finish(), abort=writer.abort)
 
     def compact(self, compactor: Compactor, works: Sequence[BucketWork], report: Report | None) -> Compacted:
@@ -129,6 +129,12 @@ class InProcess:
         return Rewritten(parts, compactor.abort)
 
 
+def _opened(plan: WritePlan, data: Any) -> pa.Table | pa.RecordBatchReader:
+    needed = TableOptions(plan.schema.options).sequence_field
+    where = f"table {plan.store.name}"
+    return open_batches(data, plan.schema.fields, where=where, row_kind=plan.row_kind, needed=needed)
+
+
 def _write_keyed(layout: FileLayout, plan: WritePlan, data: Any) -> NewFiles:
     buckets = None
     if has_dynamic_buckets(plan.schema):
@@ -141,7 +147,7 @@ def _write_keyed(layout: FileLayout, plan: WritePlan, data: Any) -> NewFiles:
         indexes.abort()
 
     with abort_unless_committed(abort):
-        writer.write(open_batches(data), row_kind=plan.row_kind)
+        writer.write(_opened(plan, data), row_kind=plan.row_kind)
         written = writer.finish()
         index = () if buckets is None else indexes.write(buckets.updates())
     return NewFiles(written.data, written.changelog, abort, index, {} if buckets is None else buckets.built_on)

@@ -12,14 +12,13 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from lakebed.catalogs.choose_warehouse import check_is_warehouse, chosen_warehouse
 from lakebed.catalogs.file_system import FileSystemCatalog
-from lakebed.catalogs.named_warehouses import find_warehouse
 from lakebed.catalogs.table_name import TableName
 from lakebed.catalogs.warehouse_options import check_warehouse_options, is_durable, manifest_cache, table_defaults
 from lakebed.errors import (
     AlreadyExistsError,
     CorruptError,
-    LakebedError,
     NotFoundError,
     OptionError,
     unknown_name,
@@ -31,7 +30,7 @@ from lakebed.metadata.manifest_cache import CacheStatistics
 from lakebed.metadata.one_look import one_look
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions, check_new, normalise
-from lakebed.storage import LocalStorage, Storage, open_storage, plain_path
+from lakebed.storage import LocalStorage, Storage, open_storage
 from lakebed.storage.location import parse_location
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
@@ -243,8 +242,8 @@ class Lake:
         name: str,
         schema: Any,
         *,
-        partition_by: Sequence[str] = (),
-        primary_key: Sequence[str] = (),
+        partition_by: str | Sequence[str] = (),
+        primary_key: str | Sequence[str] = (),
         options: Mapping[str, object] | None = None,
         comment: str | None = None,
         ignore_if_exists: bool = False,
@@ -253,9 +252,10 @@ class Lake:
 
         Args:
             name: Its name, as ``database.table``.
-            schema: The columns: DDL text, a pyarrow Schema or a Spark StructType.
-            partition_by: The names of the partition columns.
-            primary_key: The names of the columns of the primary key. Without one, rows are only appended.
+            schema: The columns: DDL text, a pyarrow Schema or a Spark StructType. Of Arrow, pandas or Polars data the
+                names and types are taken, but no rows: write them with :meth:`lakebed.Table.write`.
+            partition_by: The names of the partition columns, or one name.
+            primary_key: The names of the columns of the primary key, or one name. Without one, rows are only appended.
             options: Options of the table, see ``docs/options.md``.
             comment: A comment.
             ignore_if_exists: Return the existing table if there is one of that name.
@@ -272,6 +272,8 @@ class Lake:
         Example:
             >>> lake.create_table("shop.items", "id BIGINT, name STRING", primary_key=["id"], options={"bucket": 1})
             <Table shop.items: id BIGINT NOT NULL, name STRING>
+            >>> lake.create_table("shop.copy", orders.to_arrow(), partition_by="day").count()  # the columns, no rows
+            0
         """
         parsed = TableName.parse_plain(name, to="create")
         if parsed.database not in self.databases():
@@ -282,8 +284,8 @@ class Lake:
         rules = new_table_rules(given)
         made = create_schema(
             to_columns(schema),
-            partition_by=partition_by,
-            primary_key=primary_key,
+            partition_by=_names(partition_by),
+            primary_key=_names(primary_key),
             options=rules.options,
             comment=comment,
             time_millis=time.time_ns() // 1_000_000,
@@ -417,6 +419,10 @@ class Lake:
         return Table(self._catalog.rename_table(old, new), self._spark)
 
 
+def _names(names: str | Sequence[str]) -> Sequence[str]:
+    return [names] if isinstance(names, str) else names
+
+
 def _branch_option(store: TableStore) -> str:
     """Returns the branch that the table's options name; main if the newest of its schemas is damaged."""
     try:
@@ -435,32 +441,35 @@ def open_any(lake: Lake, name: str, *, options: Mapping[str, object] | None = No
 
 
 def connect(
-    warehouse: str | os.PathLike[str],
+    warehouse: str | os.PathLike[str] | None = None,
     *,
     spark: SparkSession | None = None,
     options: Mapping[str, object] | None = None,
     name: str = CATALOG_NAME,
+    create: bool = True,
 ) -> Lake:
     """Opens a warehouse: a folder that holds databases and tables. A local folder is created if it does not exist.
 
     Args:
         warehouse: The folder: a path, ``s3://bucket/folder``, ``gs://``, ``abfss://``, ``az://``, ``oss://`` or
             ``hdfs://``. Or the name of a warehouse in ``lakebed.toml`` (docs/storage.md); ``options`` come before those
-            of the file.
+            of the file. Without it, the variable ``LAKEBED_WAREHOUSE`` says which. ``~`` is the home folder.
         spark: A Spark session for compactions and SQL. Reads and writes of Spark DataFrames run on the session of the
             frame in any case. Everything else runs in this process.
         options: Options of the warehouse: ``table-default.*`` for new tables, ``manifest.cache.*`` for the cache,
             ``commit.durable`` for commits that survive a power cut (on by default), and the settings of the storage,
             such as ``s3.endpoint`` and ``s3.access-key`` (docs/storage.md).
         name: The name of the lake in SQL, the first part of ``lakebed.database.table``.
+        create: Whether a folder that does not exist is created. With ``False`` it is an error.
 
     Returns:
         The lake.
 
     Raises:
         LakebedError: The path is a file.
-        OptionError: An option is unknown, has a wrong value, or belongs to another storage; the path is empty; or
-            the text is a folder and a name in ``lakebed.toml``.
+        NotFoundError: There is no such folder, and ``create`` is false.
+        OptionError: An option is unknown, has a wrong value, or belongs to another storage; the path is empty, or the
+            folder of a table or database; or the text is a folder and a name in ``lakebed.toml``.
         UnsupportedError: Lakebed does not know the scheme of the path, or a library for it is not installed.
 
     Example:
@@ -472,24 +481,19 @@ def connect(
     """
     given = normalise(options or {})
     del options  # tools that print the local variables of a traceback would show its secrets
-    text = os.fspath(warehouse)
-    named = find_warehouse(text) if isinstance(warehouse, str) else None
-    if named is not None:
-        text, given = named.path, {**named.options, **given}
-    path = plain_path(text)
-    check_warehouse_options(given, parse_location(path).service)
-    storage = open_storage(path, given)
+    path, settings = chosen_warehouse(warehouse, given)
+    check_warehouse_options(settings, parse_location(path).service)
+    storage = open_storage(path, settings)
+    check_is_warehouse(path, storage, create=create)
     if isinstance(storage, LocalStorage):
         _make_warehouse(path, storage)
     else:
         storage.make_folder(path)
-    return Lake(path, storage, given, spark, name)
+    return Lake(path, storage, settings, spark, name)
 
 
 def _make_warehouse(path: str, storage: LocalStorage) -> None:
     """Creates the folder of a warehouse on the local disk, so that it survives a power cut."""
-    if os.path.exists(path) and not os.path.isdir(path):  # noqa: PTH110, PTH112
-        raise LakebedError(f"cannot open {path}: it is a file, not a folder")
     nearest = path
     while not os.path.exists(nearest):  # noqa: PTH110
         nearest = os.path.dirname(nearest)  # noqa: PTH120

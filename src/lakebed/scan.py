@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakebed.errors import NotFoundError, OptionError, UnsupportedError, unknown_name
+from lakebed.errors import NotFoundError, OptionError, unknown_name
 from lakebed.format import predicate as pred
 from lakebed.format.human_text import count_text, size_text
 from lakebed.format.printed import Printed
-from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.metadata.data_file_paths import path_array
@@ -26,16 +25,15 @@ from lakebed.metadata.plan.file_scan import PruneStep
 from lakebed.metadata.plan.interval import Interval
 from lakebed.operations.read import BranchRead
 from lakebed.operations.read_changes import IncrementalRead, Part
+from lakebed.outputs import ArrowOutputs, checked_limit, first_rows_html, limited
 from lakebed.rows.aggregates import count, min_max
-from lakebed.rows.where import parse_where
+from lakebed.rows.where import Where, condition_of
 from lakebed.table_rules.interface import TableRules
 from lakebed.table_rules.partition_costs import PartitionCost, cost_lines
 from lakebed.table_rules.planned_read import PlannedRead, ReadVersion
 from lakebed.table_rules.read_metrics import ReadMetrics
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -94,7 +92,7 @@ class Plan(Printed):
         return "\n".join(lines)
 
 
-class Scan:
+class Scan(ArrowOutputs):
     """One read of a version of a table, or of the changes between two. Make one with :meth:`lakebed.Table.scan`.
 
     Example:
@@ -111,8 +109,9 @@ class Scan:
         version: ReadVersion,
         *,
         columns: Sequence[str] | None,
-        where: str | pred.Node | None,
+        where: Where | None,
         interval: Interval | None = None,
+        limit: int | None = None,
     ) -> None:
         store, schema = rules.store, version.schema
         with one_look() as look:
@@ -129,7 +128,8 @@ class Scan:
         if len(set(names)) < len(names):
             raise OptionError(f"a column is asked for more than once: {', '.join(names)}")
         self._columns = schema.select(names)
-        self._predicate = _condition(where, schema)
+        self._predicate = condition_of(where, schema.fields)
+        self._limit = checked_limit(limit)
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -145,6 +145,17 @@ class Scan:
     def schema(self) -> pa.Schema:
         """The Arrow schema of the result."""
         return pa.schema([field_to_arrow(column) for column in self._columns])
+
+    def __repr__(self) -> str:
+        names = ", ".join(column.name for column in self._columns)
+        where = "" if self._predicate is None else f", where {pred.to_text(self._predicate)}"
+        limit = "" if self._limit is None else f", limit {self._limit}"
+        version = str(self._version) if self._interval is None else str(self._interval)
+        return f"<Scan of {self._store.name} at {version}: {names}{where}{limit}>"
+
+    def _repr_html_(self) -> str:
+        """Returns the first rows as a table, for notebooks."""
+        return first_rows_html(self.to_batches(), repr(self)[1:-1])
 
     @property
     def _parts(self) -> tuple[Part, ...]:
@@ -206,6 +217,8 @@ class Scan:
         Raises:
             NotFoundError: A data file does not exist, because its snapshot expired while it was read.
         """
+        if self._limit is not None:
+            return self.to_batches().read_all()
         return pa.concat_tables([self._as_declared(part.to_arrow()) for part in self._parts])
 
     def to_batches(self) -> pa.RecordBatchReader:
@@ -213,27 +226,12 @@ class Scan:
         batches = (batch for part in self._parts for batch in part.batches())
         if len(self._parts) > 1:
             batches = (pa.RecordBatch.from_arrays(batch.columns, schema=self.schema) for batch in batches)
-        return pa.RecordBatchReader.from_batches(self.schema, batches)
+        rows = pa.RecordBatchReader.from_batches(self.schema, batches)
+        return rows if self._limit is None else limited(rows, self._limit)
 
     def _as_declared(self, table: pa.Table) -> pa.Table:
         """Returns the rows under the schema of the table; branches may differ in which columns are nullable."""
         return table if table.schema == self.schema else pa.Table.from_arrays(table.columns, schema=self.schema)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Returns all rows as a pandas frame. Needs pandas."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> pl.DataFrame:
-        """Returns all rows as a Polars frame.
-
-        Raises:
-            UnsupportedError: Polars is not installed.
-        """
-        try:
-            import polars as pl  # noqa: PLC0415 - optional
-        except ImportError:
-            raise UnsupportedError("to_polars() needs Polars: pip install 'lakebed[polars]'") from None
-        return cast("pl.DataFrame", pl.from_arrow(self.to_arrow()))
 
     def to_spark(self, spark: SparkSession | None = None) -> DataFrame:
         """Returns the rows as a Spark DataFrame.
@@ -250,11 +248,13 @@ class Scan:
         from lakebed.spark.read.read_frame import to_spark  # noqa: PLC0415 - Spark is optional
         from lakebed.spark.session import get_session  # noqa: PLC0415 - Spark is optional
 
-        return to_spark(get_session(spark), self._parts)
+        frame = to_spark(get_session(spark), self._parts)
+        return frame if self._limit is None else frame.limit(self._limit)
 
     def count(self) -> int:
         """Returns the number of rows. It reads data files only where metadata does not tell the exact number."""
-        return sum(count(part.reader, part.result.entries) for part in self._parts)
+        rows = sum(count(part.reader, part.result.entries) for part in self._parts)
+        return rows if self._limit is None else min(rows, self._limit)
 
     def min_max(self, column: str) -> tuple[Any, Any]:
         """Returns the least and the greatest value of a column, both ``None`` if there is no value.
@@ -266,6 +266,7 @@ class Scan:
 
         Raises:
             NotFoundError: There is no such column.
+            OptionError: The scan has a limit.
 
         Example:
             >>> orders.scan().min_max("amount")
@@ -274,6 +275,8 @@ class Scan:
         if column not in self._schema.field_names:
             where = f"table {self._store.name}"
             raise NotFoundError(unknown_name("column", column, self._schema.field_names, where=where))
+        if self._limit is not None:
+            raise OptionError("min_max() looks at all rows of a scan; leave limit= out")
         least, greatest = min_max([(part.reader, part.result.entries) for part in self._parts], column)
         return least.as_py(), greatest.as_py()
 
@@ -290,12 +293,6 @@ def _files_of(part: Part, partitions: pa.ChunkedArray) -> pa.Table:
             "file_size_in_bytes": entries["file_size"],
         }
     )
-
-
-def _condition(where: str | pred.Node | None, schema: TableSchema) -> pred.Node | None:
-    if where is None or isinstance(where, pred.Node):
-        return where
-    return parse_where(where, schema.fields)
 
 
 def _names(columns: Sequence[str]) -> tuple[str, ...]:

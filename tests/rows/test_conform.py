@@ -8,8 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -20,7 +18,7 @@ from tests.rows.random_tables import data_types, plain, tables, values_of
 from lakebed.errors import DataError
 from lakebed.format.types.data_types import Atomic, DataType, Field, not_null, to_arrow
 from lakebed.format.types.sql_types import parse_data_type
-from lakebed.rows.conform import conform, open_batches
+from lakebed.rows.conform import conform
 
 # ------------------------------------------------------------------------------ columns with rows (used elsewhere too)
 
@@ -253,74 +251,3 @@ def test_columns_that_are_not_the_tables(names: list[str], message: str) -> None
         conform(table, COLUMNS, where=_WHERE)
     assert message in str(caught.value)
     assert "table db.t" in str(caught.value)
-
-
-# -------------------------------------------------------------------------------------------------- what is handed over
-
-
-def _rows(data: Any) -> list[dict[str, Any]]:
-    opened = open_batches(data)
-    table = opened if isinstance(opened, pa.Table) else opened.read_all()
-    rows: list[dict[str, Any]] = conform(table, COLUMNS, where="t").to_pylist()
-    return rows
-
-
-TWO = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
-ARROW = pa.Table.from_pylist(TWO, schema=pa.schema({"id": pa.int32(), "name": pa.string()}))
-
-
-class Stream:
-    """Anything that hands over Arrow's C stream."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return ARROW.__arrow_c_stream__(requested_schema)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        ARROW,
-        ARROW.to_batches()[0],
-        ARROW.to_reader(),
-        Stream(),
-        TWO,
-        tuple(TWO),
-        pl.DataFrame(TWO),
-        pl.DataFrame(TWO, schema_overrides={"name": pl.Categorical}),
-        pl.LazyFrame(TWO),
-        pd.DataFrame(TWO),
-        pd.DataFrame(TWO).astype({"name": "string"}),
-        pd.DataFrame(TWO).astype({"name": "category"}),
-        pd.DataFrame(TWO).astype({"name": pd.ArrowDtype(pa.string())}),
-        pd.DataFrame(TWO, index=[7, 8]),
-    ],
-    ids=lambda data: type(data).__module__.split(".")[0] + "." + type(data).__name__,
-)
-def test_all_that_can_be_handed_over(data: Any) -> None:
-    assert _rows(data) == TWO
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (None, "cannot write NoneType"),
-        ("rows", "cannot write str"),
-        ({"id": [1], "name": ["a"]}, "cannot write dict"),
-        ([], "cannot write list"),
-        ([1, 2], "cannot write list"),
-        (pd.Series([1]), "cannot write Series"),
-        (pl.Series([1]), "cannot write Series"),
-        ([{"id": 1, "name": "a"}, {"id": 2}], "row 1 of the data lacks 'name'"),
-        ([{"id": 1, "name": "a"}, {"id": 2, "name": "b", "x": 3}], "row 1 of the data has 'x'"),
-        ([{"id": 1, "name": "a"}, {"id": "b", "name": "b"}], "cannot take columns from a list"),
-        ([{"id": 2**70, "name": "a"}], "cannot take columns from a list"),
-        (pd.DataFrame({"id": [1, "a"], "name": ["a", "b"]}), "cannot take columns from a DataFrame"),
-        (pd.DataFrame([[1, 2]], columns=["id", "id"]), "Duplicate column names"),
-        (pa.chunked_array([[1]]), "cannot take columns from a ChunkedArray"),
-    ],
-    ids=str,
-)
-def test_what_cannot_be_handed_over(data: Any, message: str) -> None:
-    with pytest.raises(DataError) as caught:
-        _rows(data)
-    assert message in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import PythonException
+from tests.lakes import reopened
+from tests.places import stored_path
 
 from lakebed import Scan, Table
 from lakebed.changes import AddColumn, DropColumn, RenameColumn, SetOption, UpdateColumnType
@@ -90,10 +93,21 @@ def test_columns_with_nasty_names(spark: Any, table: Callable[..., Table]) -> No
 
 
 def test_names_that_differ_in_case_only(spark: Any, table: Callable[..., Table]) -> None:
-    made = table("a INT, A INT")
+    made = table("a INT, b INT")
+    path = stored_path(made.path, "schema", "schema-0")  # other writers allow such names
+    schema = json.loads(path.read_text())
+    schema["fields"][1]["name"] = "A"
+    path.write_text(json.dumps(schema))
+    made = reopened(made)
     made.write(pa.table({"a": pa.array([1], pa.int32()), "A": pa.array([2], pa.int32())}))
     frame = to_spark(spark, made.scan()._parts)
     assert [tuple(row) for row in frame.collect()] == [(1, 2)]
+
+
+def test_a_limit(spark: Any, table: Callable[..., Table]) -> None:
+    made = table("id BIGINT")
+    made.write([{"id": n} for n in range(9)])
+    assert made.scan(limit=4).to_spark(spark).count() == 4
 
 
 def test_many_files_are_listed_without_a_job(spark: Any, table: Callable[..., Table]) -> None:

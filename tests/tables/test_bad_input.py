@@ -174,8 +174,8 @@ BAD_ROWS: list[tuple[str, Any, tuple[str, ...]]] = [
     ("too fine", GOOD.set_column(2, "t", pa.array([0, 1], pa.timestamp("us"))), ("column 't'", "would lose data")),
     ("no rows at all", None, ("cannot write NoneType",)),
     ("a number", 5, ("cannot write int",)),
-    ("mixed dictionaries", [{"id": 1}, {"id": "x"}], ("cannot take columns from a list",)),
-    ("uneven dictionaries", [ROWS[0], {"id": 1}], ("row 1 of the data lacks 'name'",)),
+    ("mixed dictionaries", [{"id": 1}, {"id": "x"}], ("row 1 of the data: 'x' (str) does not fit column 'id'",)),
+    ("uneven dictionaries", [ROWS[0], {"name": "a"}], ("row 1 of the data lacks column 'id'", "NOT NULL")),
     ("a mixed frame", pd.DataFrame({"id": [1, "x"]}), ("cannot take columns from a DataFrame",)),
     ("a frame that lacks columns", pl.DataFrame({"id": [1]}), ("lacks column(s)",)),
 ]

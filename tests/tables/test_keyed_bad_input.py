@@ -145,11 +145,11 @@ BAD_ROWS: dict[str, tuple[dict[str, str], Callable[[lakebed.Table], Any], tuple[
         ),
         ("column 'k'", "NOT NULL"),
     ),
-    "no key": ({}, lambda t: t.write([{"v": 1}]), ("lacks column(s) 'k'",)),
+    "no key": ({}, lambda t: t.write([{"v": 1}]), ("row 0 of the data lacks column 'k'",)),
     "no sequence field": (
         {"sequence.field": "v"},
         lambda t: t.write([{"k": 1}]),
-        ("lacks column(s) 'v'", "Nothing was written"),
+        ("row 0 of the data lacks column 'v'", "Nothing was written"),
     ),
     "a kind that is none": (
         {},

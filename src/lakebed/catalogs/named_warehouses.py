@@ -39,7 +39,7 @@ from lakebed.storage.location import is_remote_path
 CONFIG_VARIABLE: Final = "LAKEBED_CONFIG"
 CONFIG_NAME: Final = "lakebed.toml"
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _VARIABLE: Final = re.compile(r"\$?\$\{([^}]*)\}")
 _KEYS: Final = ("path", "options")
 
@@ -58,7 +58,7 @@ def find_warehouse(text: str) -> NamedWarehouse | None:
     Raises:
         OptionError: The file cannot be used, or there is also a folder of that name.
     """
-    if _NAME.fullmatch(text) is None:
+    if NAME.fullmatch(text) is None:
         return None
     file = config_file()
     if file is None or text not in (entries := _entries(file)):
@@ -119,7 +119,7 @@ def _entries(file: Path) -> dict[str, Any]:
     if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
         raise OptionError(f'{file}: write a warehouse as a table: [warehouses.name] with path = "..."')
     for name in entries:
-        if _NAME.fullmatch(name) is None:
+        if NAME.fullmatch(name) is None:
             raise OptionError(
                 f"{name!r} in {file} is not a valid warehouse name; use up to 64 letters, digits, '_', '-' and '.'"
             )

@@ -6,9 +6,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from lakebed.cli.open_warehouse import WAREHOUSE_VARIABLE
 from lakebed.errors import OptionError
 from lakebed.format.time_text import parse_time
+from lakebed.options.environment import WAREHOUSE_VARIABLE
 
 T = TypeVar("T")
 

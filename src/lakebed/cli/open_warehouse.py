@@ -24,8 +24,7 @@ from typer.core import TyperGroup
 import lakebed
 from lakebed.cli.warehouse_settings import forget_settings, given_settings
 from lakebed.errors import LakebedError, NotFoundError, OptionError
-
-WAREHOUSE_VARIABLE: Final = "LAKEBED_WAREHOUSE"
+from lakebed.options.environment import WAREHOUSE_VARIABLE
 
 
 class ExitCode(IntEnum):

@@ -8,7 +8,7 @@ and the first offending value. Nothing is written before the whole batch fits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -34,61 +34,13 @@ STREAM_BYTES: Final = 256 * 1024 * 1024
 """How many bytes of a stream are in memory at a time."""
 
 
-def open_batches(data: Any) -> pa.Table | pa.RecordBatchReader:
-    """Convert rows to Arrow: from Arrow, pandas and Polars data, streams, and lists of dictionaries."""
-    try:
-        opened = _open(data)
-    except (pa.ArrowException, ValueError, OverflowError) as error:
-        reason = str(error.args[0] if error.args else error).split("\n")[0]
-        raise DataError(f"cannot take columns from a {type(data).__name__}: {reason}. Nothing was written") from None
-    if opened is None:
-        raise DataError(
-            f"cannot write {type(data).__name__}: give an Arrow table, batch or stream, a pandas or Polars frame, "
-            "or a list of dictionaries"
-        )
-    return opened
-
-
-def _open(data: Any) -> pa.Table | pa.RecordBatchReader | None:
-    if isinstance(data, pa.Table | pa.RecordBatchReader):
-        return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    kind = f"{type(data).__module__.split('.')[0]}.{type(data).__name__}"
-    if kind in {"polars.DataFrame", "polars.LazyFrame"}:
-        return (data.collect() if kind == "polars.LazyFrame" else data).to_arrow()
-    if kind == "pandas.DataFrame":
-        return pa.Table.from_pandas(data, preserve_index=False)
-    if hasattr(data, "__arrow_c_stream__") and not kind.startswith(("pandas.", "polars.")):
-        return pa.RecordBatchReader.from_stream(data)
-    if isinstance(data, Sequence) and data and all(isinstance(row, dict) for row in data):
-        return _from_dicts(data)
-    return None
-
-
-def _from_dicts(rows: Sequence[dict[str, Any]]) -> pa.Table:
-    """Convert dictionaries with equal keys to columns.
-
-    Arrow would silently drop keys that the first dictionary lacks.
-    """
-    names = rows[0].keys()
-    for number, row in enumerate(rows):
-        if row.keys() != names:
-            name = min(row.keys() ^ names, key=str)
-            raise DataError(
-                f"row {number} of the data {'has' if name in row else 'lacks'} {name!r}, unlike the first one; "
-                "give every row the same keys (None where there is no value). Nothing was written"
-            )
-    return pa.Table.from_pylist(list(rows))
-
-
 def conform(table: pa.Table, fields: Sequence[Field], *, where: str) -> pa.Table:
     """Return the same rows with exactly the table's columns, order and types, or raise an error."""
     _check_names(table.column_names, fields, where)
     columns = []
     for field in fields:
         if field.name in table.column_names:
-            column = _cast(table[field.name], field.type, f"column {field.name!r} of {where}")
+            column = cast_column(table[field.name], field.type, f"column {field.name!r} of {where}")
         else:
             column = _default_column(field, len(table))
         _check_values(column, field.type, f"column {field.name!r} of {where}")
@@ -116,15 +68,16 @@ def _default_column(field: Field, rows: int) -> pa.ChunkedArray:
     return pa.chunked_array([pa.repeat(default_scalar(field), rows)])
 
 
-def _cast(column: pa.ChunkedArray, data_type: DataType, where: str) -> pa.ChunkedArray:
+def cast_column(column: pa.ChunkedArray, data_type: DataType, where: str) -> pa.ChunkedArray:
+    """Return the same values in the type of a column, or raise an error if one of them would change."""
     wanted = to_arrow(data_type)
     given = column.type
     if given == wanted:
         return column
     if pa.types.is_dictionary(given):
-        return _cast(column.cast(given.value_type), data_type, where)
+        return cast_column(column.cast(given.value_type), data_type, where)
     if pa.types.is_list_view(given) or pa.types.is_large_list_view(given):
-        return _cast(_without_views(column), data_type, where)
+        return cast_column(_without_views(column), data_type, where)
     if pa.types.is_float64(given) and wanted == pa.float32():
         return _narrowed(column, data_type, where)
     if not _can_cast(given, data_type):

@@ -18,7 +18,13 @@
 Needs the extra ``service``: ``pip install 'lakebed[service]'``.
 """
 
-from lakebed.service.app import create_app
-from lakebed.service.settings import Limits, Settings
+from lakebed.optional import check_installed
+
+try:
+    from lakebed.service.app import create_app
+    from lakebed.service.settings import Limits, Settings
+except ImportError:
+    check_installed("lakebed.service", "fastapi", "prometheus_client")
+    raise
 
 __all__ = ["Limits", "Settings", "create_app"]

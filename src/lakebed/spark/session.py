@@ -21,13 +21,13 @@ import weakref
 import zipfile
 from collections.abc import Iterator, Mapping
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from lakebed.errors import LakebedError
+from lakebed.optional import check_installed
 from lakebed.spark.session_settings import set_for_now
 from lakebed.spark.worker_errors import recorded_errors
 from lakebed.version import VERSION
@@ -67,7 +67,7 @@ def get_session(spark: SparkSession | None = None, options: Mapping[str, str] | 
     if spark is not None:
         check_running(spark)
         return spark
-    _check_pyspark()
+    check_installed("this", "pyspark")
     from pyspark.sql import SparkSession  # noqa: PLC0415 - Spark is optional
 
     with contextlib.suppress(Exception):  # a stopped session may still be the active one
@@ -149,11 +149,6 @@ def _quiet_start() -> Iterator[None]:
 
 
 # ----------------------------------------------------------------------------------------------------- what it needs
-
-
-def _check_pyspark() -> None:
-    if find_spec("pyspark") is None:
-        raise LakebedError("this needs Spark, which is not installed: pip install 'lakebed[spark]'")
 
 
 def check_java() -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from lakebed.errors import UnsupportedError
 from lakebed.format.row_kind import DELETE, INSERT, KIND_TEXTS, UPDATE_AFTER
 from lakebed.format.types.data_types import Field
+from lakebed.operations.update import check_updatable
 from lakebed.options import TableOptions
 from lakebed.rows.row_origins import origin_fields
 from lakebed.scan import Scan
@@ -34,7 +35,6 @@ _KIND: Final = "__lakebed_kind"
 _ACTION: Final = "__lakebed_action"
 _TARGET, _SOURCE, _ROW = "__lakebed_target", "__lakebed_source", "__lakebed_row"
 _INSERT, _UPDATE, _DELETE = (KIND_TEXTS[kind] for kind in (INSERT, UPDATE_AFTER, DELETE))
-_MERGING_FIELDS: Final = (".sequence-group", ".aggregate-function", ".default-aggregate-function")
 
 
 def change_rows(jvm: Jvm, table: Table, plan: Any) -> None:
@@ -102,20 +102,7 @@ class _Target:
 
     def check_updatable(self, verb: str) -> None:
         """Raises UnsupportedError if the merge engine would not show a row as it is written."""
-        engine = TableOptions(self.schema.options).merge_engine
-        if not self.keyed or engine == "deduplicate":
-            return
-        if engine != "partial-update":
-            raise UnsupportedError(
-                f"table {self.table.name}: {verb} replaces values, but 'merge-engine' = {engine} would merge them with "
-                "the existing ones; insert rows instead"
-            )
-        for option in self.schema.options:
-            if option.startswith("fields.") and option.endswith(_MERGING_FIELDS):
-                raise UnsupportedError(
-                    f"table {self.table.name}: {verb} replaces values, but option {option!r} would merge them with the "
-                    "existing ones; insert rows instead"
-                )
+        check_updatable(self.schema, self.table.name, verb)
 
     def seen(self, verb: str, values: Mapping[str, Column]) -> dict[str, Column]:
         """Returns the values of an update.

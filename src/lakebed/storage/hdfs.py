@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow.fs as pafs
 
-from lakebed.errors import AlreadyExistsError, NotFoundError, OutcomeUnknownError, StorageError, UnsupportedError
+from lakebed.errors import AlreadyExistsError, NotFoundError, OutcomeUnknownError, StorageError
+from lakebed.optional import check_installed
 from lakebed.storage.arrow_files import RemoteFiles
 from lakebed.storage.base import FileInfo, Sync, UnfinishedUpload
 from lakebed.storage.hdfs_errors import answer_name, explained_hdfs
@@ -353,10 +354,9 @@ def open_client(url: str, settings: Mapping[str, str]) -> Client:
     Raises:
         UnsupportedError: The library is not installed.
     """
-    try:
-        from hdfs_native import Client  # noqa: PLC0415 - optional
-    except ImportError:
-        raise UnsupportedError(f"{url} needs hdfs-native: pip install 'lakebed[hdfs]'") from None
+    check_installed(url, "hdfs_native")
+    from hdfs_native import Client  # noqa: PLC0415 - optional
+
     with explained_hdfs("open", url):
         return Client(url, dict(settings))
 

@@ -18,7 +18,8 @@ from lakebed.metadata.plan.interval import INCREMENTAL_OPTIONS, Interval, find_i
 from lakebed.metadata.plan.time_travel import find_snapshot, version_of_options
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
-from lakebed.rows.where import parse_where
+from lakebed.outputs import ArrowOutputs, checked_limit, first_rows_html
+from lakebed.rows.where import Where, condition_of
 from lakebed.system_tables.chain import buckets, chain, files, partitions
 from lakebed.system_tables.change_logs import audit_log, binlog
 from lakebed.system_tables.files import file_key_ranges, manifests, table_indexes
@@ -117,8 +118,9 @@ class SystemTable:
     def scan(
         self,
         columns: Sequence[str] | None = None,
-        where: str | pred.Node | None = None,
+        where: Where | None = None,
         *,
+        limit: int | None = None,
         version: int | str | None = None,
         timestamp: Any = None,
         tag: str | None = None,
@@ -133,8 +135,9 @@ class SystemTable:
 
         Args:
             columns: The columns of the result; all of them by default.
-            where: A SQL expression that rows have to satisfy, or a condition on the columns. ``$snapshots`` only opens
+            where: What rows have to satisfy, in the forms of :meth:`lakebed.Table.scan`. ``$snapshots`` only opens
                 snapshots whose ``snapshot_id``, ``commit_kind`` and ``commit_time`` can satisfy it.
+            limit: How many rows at most.
             version: A snapshot id or the name of a tag, as in :meth:`lakebed.Table.scan`.
             timestamp: A time, as in :meth:`lakebed.Table.scan`.
             tag: The name of a tag.
@@ -153,7 +156,7 @@ class SystemTable:
         asked = version is not None or timestamp is not None or tag is not None
         interval = self._interval(since, until, mode, asked=asked)
         if interval is not None:
-            return SystemScan(self._store, self._kind, columns, where, interval)
+            return SystemScan(self._store, self._kind, columns, where, interval, limit)
         if asked and self._kind not in VERSIONED:
             raise UnsupportedError(
                 f"{self.name} describes the whole history, so it has no versions; read it without one. "
@@ -162,9 +165,9 @@ class SystemTable:
         if not asked and self._kind in VERSIONED:
             version, timestamp, tag = version_of_options(self._store.schema().options)
         if version is None and timestamp is None and tag is None:
-            return SystemScan(self._store, self._kind, columns, where)
+            return SystemScan(self._store, self._kind, columns, where, limit=limit)
         snapshot = find_snapshot(self._store, version=version, timestamp=timestamp, tag=tag)
-        return SystemScan(pinned(self._store, snapshot), self._kind, columns, where)
+        return SystemScan(pinned(self._store, snapshot), self._kind, columns, where, limit=limit)
 
     def _interval(self, since: Any, until: Any, mode: str, *, asked: bool) -> Interval | None:
         """Returns the interval that the arguments name, otherwise the one that the table's options name."""
@@ -185,7 +188,7 @@ class SystemTable:
         return f"<SystemTable {self.name}>"
 
 
-class SystemScan:
+class SystemScan(ArrowOutputs):
     """One read of a system table."""
 
     def __init__(
@@ -193,11 +196,20 @@ class SystemScan:
         store: TableStore,
         kind: str,
         columns: Sequence[str] | None,
-        where: str | pred.Node | None,
+        where: Where | None,
         interval: Interval | None = None,
+        limit: int | None = None,
     ) -> None:
         self._store, self._kind, self._columns, self._where = store, kind, columns, where
         self._interval = interval
+        self._limit = checked_limit(limit)
+
+    def __repr__(self) -> str:
+        return f"<SystemScan of {self._store.name}${self._kind}>"
+
+    def _repr_html_(self) -> str:
+        """Returns the first rows as a table, for notebooks."""
+        return first_rows_html(self.to_batches(), repr(self)[1:-1])
 
     def to_arrow(self) -> pa.Table:
         """Returns all rows as an Arrow table."""
@@ -211,7 +223,7 @@ class SystemScan:
                     where = f"table {self._store.name}${self._kind}"
                     raise NotFoundError(unknown_name("column", name, table.column_names, where=where))
             table = table.select(list(self._columns))
-        return table
+        return table if self._limit is None else table.slice(0, self._limit)
 
     def _rows(self) -> pa.Table:
         """Returns the rows, perhaps without some that do not satisfy the condition."""
@@ -221,14 +233,4 @@ class SystemScan:
         return SYSTEM_TABLES[self._kind](self._store)
 
     def _condition(self, fields: list[Field]) -> pred.Node | None:
-        return parse_where(self._where, fields) if isinstance(self._where, str) else self._where
-
-    def to_pandas(self) -> Any:
-        """Returns all rows as a pandas DataFrame (needs pandas)."""
-        return self.to_arrow().to_pandas()
-
-    def to_polars(self) -> Any:
-        """Returns all rows as a Polars DataFrame (needs polars)."""
-        import polars as pl  # noqa: PLC0415 - optional
-
-        return pl.from_arrow(self.to_arrow())
+        return condition_of(self._where, fields)

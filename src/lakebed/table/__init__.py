@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from lakebed.errors import CorruptError, SchemaError
+from lakebed.format.html_text import table_html
 from lakebed.format.schema.evolution import AddColumn, SetOption, UpdateColumnType, apply_changes
 from lakebed.format.schema.evolution import Change as SchemaChange
 from lakebed.format.schema.table_schema import TableSchema
@@ -99,6 +100,15 @@ class Table(ReadMethods, WriteMethods, HistoryMethods, VersionMethods, Maintenan
         columns = ", ".join(f"{column.name} {column.type}" for column in self.schema.fields)
         branch = "" if self.branch_name == "main" else f" branch={self.branch_name}"
         return f"<Table {self.name}{branch}: {columns}>"
+
+    def _repr_html_(self) -> str:
+        """Returns the columns as a table, for notebooks; it reads the schema only."""
+        schema = self.schema
+        branch = "" if self.branch_name == "main" else f", branch {self.branch_name}"
+        keys = ", primary key " + ", ".join(schema.primary_keys) if schema.primary_keys else ""
+        parts = ", partitioned by " + ", ".join(schema.partition_keys) if schema.partition_keys else ""
+        rows = [[field.name, field.type, field.description or ""] for field in schema.fields]
+        return table_html(["column", "type", "comment"], rows, caption=f"Table {self.name}{branch}{keys}{parts}")
 
     # ----------------------------------------------------------------------------------------------- changing
 

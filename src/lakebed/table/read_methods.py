@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from lakebed.errors import OptionError, UnsupportedError
-from lakebed.format import predicate as pred
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.time_text import Time
 from lakebed.metadata.one_look import one_look
@@ -17,18 +16,16 @@ from lakebed.metadata.plan.interval import Interval, find_interval, interval_of_
 from lakebed.metadata.plan.time_travel import version_of_options
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
+from lakebed.outputs import ArrowOutputs
+from lakebed.rows.where import Where
 from lakebed.scan import Scan
 from lakebed.table_checks import checked_schema
 from lakebed.table_kinds import rules_of
 from lakebed.table_rules.interface import TableRules
 from lakebed.table_rules.planned_read import ReadVersion
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
 
-
-class ReadMethods:
+class ReadMethods(ArrowOutputs):
     """The part of a table that reads."""
 
     _store: TableStore
@@ -37,8 +34,9 @@ class ReadMethods:
     def scan(
         self,
         columns: Sequence[str] | None = None,
-        where: str | pred.Node | None = None,
+        where: Where | None = None,
         *,
+        limit: int | None = None,
         version: int | str | None = None,
         timestamp: Time | None = None,
         tag: str | None = None,
@@ -53,7 +51,9 @@ class ReadMethods:
 
         Args:
             columns: The columns of the result; all of them by default.
-            where: A SQL expression that rows have to satisfy.
+            where: What rows have to satisfy: SQL text, tuples such as ``[("id", ">", 3)]``, which must all hold (of a
+                list of such lists, one), or a pyarrow expression.
+            limit: How many rows at most, in no particular order. Reading stops when there are as many.
             version: A snapshot id, the name of a tag, or ``watermark-<n>``.
             timestamp: A time: the latest snapshot that was committed then. Epoch milliseconds, a datetime, ISO text, or
                 a length of time ago such as ``3 d``.
@@ -78,6 +78,8 @@ class ReadMethods:
             [{'id': 3, 'amount': 30.0}]
             >>> orders.scan(version=1).count(), orders.scan(since=0).count()
             (3, 3)
+            >>> orders.scan(["id"], where=[("day", "=", "2025-01-31"), ("id", ">", 1)], limit=5).to_arrow().to_pylist()
+            [{'id': 3}]
         """
         if all(given is None for given in (version, timestamp, tag, since, until)):
             self._store.look()
@@ -85,11 +87,13 @@ class ReadMethods:
         rules = rules_of(self._store)
         interval = self._changes(rules, version, timestamp, tag, since, until, mode)
         if interval is not None:
-            return Scan(rules, ReadVersion(interval.end, schema), columns=columns, where=where, interval=interval)
+            return Scan(
+                rules, ReadVersion(interval.end, schema), columns=columns, where=where, interval=interval, limit=limit
+            )
         if version is None and timestamp is None and tag is None:
             version, timestamp, tag = version_of_options(schema.options)
         at = rules.read_version(version=version, timestamp=timestamp, tag=tag)
-        return Scan(rules, at, columns=columns, where=where)
+        return Scan(rules, at, columns=columns, where=where, limit=limit)
 
     def _changes(
         self, rules: TableRules, version: Any, timestamp: Any, tag: Any, since: Any, until: Any, mode: str
@@ -127,13 +131,9 @@ class ReadMethods:
         """Returns all rows as an Arrow table, as ``scan().to_arrow()`` does."""
         return self.scan().to_arrow()
 
-    def to_pandas(self) -> pd.DataFrame:
-        """Returns all rows as a pandas frame, as ``scan().to_pandas()`` does."""
-        return self.scan().to_pandas()
-
-    def to_polars(self) -> pl.DataFrame:
-        """Returns all rows as a Polars frame, as ``scan().to_polars()`` does."""
-        return self.scan().to_polars()
+    def to_batches(self) -> pa.RecordBatchReader:
+        """Returns all rows as a stream of Arrow batches, as ``scan().to_batches()`` does."""
+        return self.scan().to_batches()
 
     def count(self) -> int:
         """Returns the number of rows, as ``scan().count()`` does.
@@ -157,15 +157,7 @@ class ReadMethods:
             >>> orders.head(2).num_rows
             2
         """
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-            raise OptionError(f"limit is {limit!r}; it must be a whole number from 0 on")
-        batches: list[pa.RecordBatch] = []
-        missing = limit
-        with self.scan().to_batches() as reader:
-            while missing > 0 and (batch := next(reader, None)) is not None:
-                batches.append(batch.slice(0, missing))
-                missing -= len(batches[-1])
-            return pa.Table.from_batches(batches, reader.schema)
+        return self.scan(limit=limit).to_arrow()
 
     def latest_snapshot(self) -> Snapshot | None:
         """Returns the newest snapshot; ``None`` if nothing was committed yet.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from lakebed.deprecation import warn_renamed
 from lakebed.errors import OptionError
 from lakebed.format.paths import MAIN_BRANCH
-from lakebed.format.printed import Dropped
+from lakebed.format.printed import ByName, Dropped
 from lakebed.format.snapshot import Snapshot
 from lakebed.format.tag import Tag
 from lakebed.format.time_text import Length, Time, parse_time
@@ -119,7 +119,7 @@ class VersionMethods:
 
     def tags(self) -> dict[str, Snapshot]:
         """Returns the snapshot of every tag, by name."""
-        return self._store.snapshots.tags()
+        return ByName(self._store.snapshots.tags(), one="tag")
 
     def tag_details(self) -> list[Tag]:
         """Returns every tag with its creation time and retention."""

@@ -17,9 +17,10 @@ from lakebed.operations.delete import delete_from_append_table, delete_from_keye
 from lakebed.operations.drop_partitions import drop_partitions
 from lakebed.operations.overwrite import overwrite as overwrite_rows
 from lakebed.operations.read import BranchRead
+from lakebed.operations.update import NewValues, update_append_table, update_keyed_table
 from lakebed.operations.write import Guard
 from lakebed.operations.write import write as write_rows
-from lakebed.rows.where import parse_where
+from lakebed.rows.where import Where, condition_of
 from lakebed.spark.choose_engine import engine_for
 from lakebed.table_checks import checked_schema
 from lakebed.table_kinds import rules_of
@@ -45,7 +46,10 @@ class WriteMethods:
         With ``commit_user`` and ``commit_identifier`` the call can be repeated: the same two values commit once.
 
         Args:
-            data: The rows: an Arrow table, batch or stream, a pandas, Polars or Spark frame, or a list of dicts.
+            data: The rows: an Arrow table, batch or stream, a pandas, Polars or Spark frame, or a list or generator of
+                dictionaries, dataclasses or named tuples. Values of the latter follow the types of the table: text in
+                ISO form may be a date or time, text a DECIMAL, a dictionary a MAP or ROW. A key that a row lacks is the
+                column's default, else null.
             row_kind: The name of a column of the data that says what to do with each row. ``+I`` and ``+U`` insert or
                 update it, ``-D`` and ``-U`` delete it.
             commit_user: The name of the writer.
@@ -56,7 +60,7 @@ class WriteMethods:
 
         Raises:
             CommitConflictError: Another commit changed what this one builds on.
-            DataError: The rows do not fit the columns.
+            DataError: The rows do not fit the columns. Of Python objects, the message names the row and the column.
 
         Example:
             >>> orders.write([{"id": 4, "customer": "eve", "amount": 5.0, "day": "2025-01-31"}]).id
@@ -113,16 +117,16 @@ class WriteMethods:
         return self._by_the_rules(lambda guard: run(guard=guard))
 
     @one_look()
-    def delete(self, where: str | pred.Node) -> Snapshot | None:
-        """Deletes the rows that satisfy a SQL expression.
+    def delete(self, where: Where) -> Snapshot | None:
+        """Deletes the rows that satisfy a condition.
 
         Append tables rewrite the files that contain such rows. Primary-key tables write deletes for their keys.
 
         Args:
-            where: The expression.
+            where: The condition, in the forms that :meth:`scan` takes.
 
         Returns:
-            The new snapshot; ``None`` if no row satisfies the expression.
+            The new snapshot; ``None`` if no row satisfies the condition.
 
         Raises:
             CommitConflictError: Another commit removed a file that this one rewrites.
@@ -136,11 +140,52 @@ class WriteMethods:
         schema = checked_schema(self._store, writing=True)
         rules_of(self._store).check_row_changes()
         who = Identity.of(schema)
-        node = where if isinstance(where, pred.Node) else parse_where(where, schema.fields)
+        node = condition_of(where, schema.fields)
+        if node is None:
+            raise OptionError("delete() needs a condition; truncate() deletes all rows")
         if not schema.primary_keys:
             return self._after(lambda: delete_from_append_table(self._store, node, who))
         matching = BranchRead(self._store, schema, self._store.snapshots.latest(), schema.fields, node)
         return self._by_the_rules(lambda guard: delete_from_keyed_table(self._store, matching.to_arrow(), who, guard))
+
+    @one_look()
+    def update(self, values: Mapping[str, Any], where: Where | None = None) -> Snapshot | None:
+        """Gives columns of the rows that satisfy a condition new values. One call is one commit.
+
+        Append tables rewrite the files that contain such rows. Primary-key tables write the changed rows.
+
+        Args:
+            values: The new values by column: a Python value, which follows the type of the column as for
+                :meth:`write`, or a pyarrow expression over the columns of the row.
+            where: The condition, in the forms that :meth:`scan` takes; without it all rows are updated.
+
+        Returns:
+            The new snapshot; ``None`` if no row satisfies the condition.
+
+        Raises:
+            CommitConflictError: Another commit removed a file that this one rewrites.
+            DataError: A value does not fit its column.
+            ExpressionError: ``where`` cannot be parsed or does not fit the columns.
+            NotFoundError: There is no such column.
+            UnsupportedError: A column is part of the primary key, the merge engine of the table would not show the new
+                values, or this is main of a chain table.
+
+        Example:
+            >>> import pyarrow.compute as pc
+            >>> orders.update({"customer": "anna", "amount": pc.field("amount") * 2}, "customer = 'ann'").id
+            2
+            >>> orders.scan(["customer", "amount"], where="id = 3").to_arrow().to_pylist()
+            [{'customer': 'anna', 'amount': 60.0}]
+        """
+        schema = checked_schema(self._store, writing=True)
+        rules_of(self._store).check_row_changes()
+        who = Identity.of(schema)
+        node = condition_of(where, schema.fields) or pred.TRUE
+        new = NewValues(schema, f"table {self._store.name}", values)
+        if not schema.primary_keys:
+            return self._after(lambda: update_append_table(self._store, new, node, who))
+        matching = BranchRead(self._store, schema, self._store.snapshots.latest(), schema.fields, node)
+        return self._by_the_rules(lambda guard: update_keyed_table(self._store, new, matching.to_arrow(), who, guard))
 
     @one_look()
     def truncate(self, *, force: bool = False) -> Snapshot | None:

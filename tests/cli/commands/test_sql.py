@@ -108,7 +108,7 @@ def test_where_history_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_pyspark_it_is_one_sentence(cli: Lakebed, orders: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lakebed.spark.session, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
     needed = "error: this needs Spark, which is not installed: pip install 'lakebed[spark]'"
     assert cli.fails(3, "sql", "SELECT 1") == needed
 

@@ -12,9 +12,11 @@ import typer
 
 import lakebed
 from lakebed.cli.arguments import Warehouse
-from lakebed.cli.open_warehouse import WAREHOUSE_VARIABLE, chosen_text, has_databases, warnings_as_lines
+from lakebed.cli.open_warehouse import chosen_text, has_databases, warnings_as_lines
 from lakebed.cli.warehouse_settings import given_settings
-from lakebed.errors import LakebedError, NotFoundError, OptionError, UnsupportedError
+from lakebed.errors import LakebedError, NotFoundError, OptionError
+from lakebed.optional import check_installed
+from lakebed.options.environment import WAREHOUSE_VARIABLE
 
 if TYPE_CHECKING:
     from lakebed.catalogs.named_warehouses import NamedWarehouse
@@ -76,11 +78,10 @@ def serve(
     """
     if (tls_cert is None) != (tls_key is None):
         raise typer.BadParameter("give --tls-cert and --tls-key together")
-    try:
-        from lakebed.service import Settings, create_app  # noqa: PLC0415 - FastAPI is optional
-        from lakebed.service.settings import LOOPBACK_HOSTS, Limits, is_loopback  # noqa: PLC0415 - as above
-    except ImportError as error:
-        raise UnsupportedError(f"lakebed serve needs {error.name}: pip install 'lakebed[service]'") from None
+    check_installed("lakebed serve", "fastapi", "prometheus_client", "uvicorn")
+    from lakebed.service import Settings, create_app  # noqa: PLC0415 - FastAPI is optional
+    from lakebed.service.settings import LOOPBACK_HOSTS, Limits, is_loopback  # noqa: PLC0415 - as above
+
     secret = _token(token, token_file)
     names = tuple(allow_host or ())
     _check_token(secret, [name for name in (host, *names) if not is_loopback(name)])

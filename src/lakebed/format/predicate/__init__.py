@@ -69,6 +69,7 @@ from lakebed.format.predicate.nodes import (
     split,
 )
 from lakebed.format.predicate.sql_text import (
+    name_text,
     to_text,
     value_text,
 )
@@ -101,6 +102,7 @@ __all__ = [
     "matches_rows",
     "may_match",
     "must_match",
+    "name_text",
     "negate",
     "rename",
     "split",

@@ -26,17 +26,18 @@ def to_text(node: Node) -> str:
         case Opaque(_, _, text):
             return text
         case Compare(column, op, value):
-            return f"{_name_text(column)} {op} {value_text(value)}"
+            return f"{name_text(column)} {op} {value_text(value)}"
         case In(column, values, negated):
             listed = ", ".join(map(value_text, values))
-            return f"{_name_text(column)} {'NOT ' if negated else ''}IN ({listed})"
+            return f"{name_text(column)} {'NOT ' if negated else ''}IN ({listed})"
         case IsNull(column, negated):
-            return f"{_name_text(column)} IS {'NOT ' if negated else ''}NULL"
+            return f"{name_text(column)} IS {'NOT ' if negated else ''}NULL"
         case Like(column, pattern, negated):
-            return f"{_name_text(column)} {'NOT ' if negated else ''}LIKE {_string_text(pattern)}"
+            return f"{name_text(column)} {'NOT ' if negated else ''}LIKE {_string_text(pattern)}"
 
 
-def _name_text(name: str) -> str:
+def name_text(name: str) -> str:
+    """Returns the name of a column as it is written in SQL."""
     return name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "`" + name.replace("`", "``") + "`"
 
 

@@ -37,6 +37,7 @@ from lakebed.format.schema.table_schema import (
     assign_ids,
     check_columns,
     check_default,
+    differ_in_case,
     highest_id,
 )
 from lakebed.format.types.data_types import STRING_ROOTS, Array, Atomic, DataType, Field, Map, Row
@@ -290,7 +291,7 @@ def _rename(schema: TableSchema, path: tuple[str, ...], new_name: str) -> TableS
 
     def rename(fields: tuple[Field, ...]) -> tuple[Field, ...]:
         index = _find(fields, path[-1], path[:-1])
-        _check_free(fields, new_name, (*path[:-1], new_name))
+        _check_free(fields, new_name, (*path[:-1], new_name), instead_of=path[-1])
         return (*fields[:index], replace(fields[index], name=new_name), *fields[index + 1 :])
 
     renamed = _edit_fields(schema, path, rename)
@@ -479,9 +480,13 @@ def _find(fields: tuple[Field, ...], name: str, parent: tuple[str, ...]) -> int:
     return names.index(name)
 
 
-def _check_free(fields: tuple[Field, ...], name: str, path: tuple[str, ...]) -> None:
-    if any(column.name == name for column in fields):
+def _check_free(fields: tuple[Field, ...], name: str, path: tuple[str, ...], *, instead_of: str | None = None) -> None:
+    others = [column.name for column in fields if column.name != instead_of]
+    if name in others:
         raise SchemaError(f"there is already a column {_dotted(path)!r}; choose another name")
+    similar = next((other for other in others if other.casefold() == name.casefold()), None)
+    if similar is not None and len(path) == 1:
+        raise SchemaError(differ_in_case(similar, name))
 
 
 def _refuse_nested_key(schema: TableSchema, path: tuple[str, ...], done: str) -> None:

@@ -280,6 +280,7 @@ def create_schema(
     if not columns:
         raise SchemaError("a table needs at least one column")
     check_columns(columns)
+    check_case(columns)
     _check_keys(columns, partition_keys, primary_keys)
     keyed = tuple(replace(c, type=not_null(c.type)) if c.name in primary_keys else c for c in columns)
     fields = assign_ids(keyed, 0)
@@ -337,6 +338,26 @@ def check_columns(fields: Sequence[Field]) -> None:
             for row in _rows(column.type):
                 _check_names(row.fields, f"column {column.name!r}")
         check_default(column)
+
+
+def check_case(fields: Sequence[Field]) -> None:
+    """Raises SchemaError for columns whose names differ in case only, which SQL engines cannot tell apart.
+
+    It checks new tables. Tables of other writers that have such columns can be read.
+    """
+    first: dict[str, str] = {}
+    for column in fields:
+        other = first.setdefault(column.name.casefold(), column.name)
+        if other != column.name:
+            raise SchemaError(differ_in_case(other, column.name))
+
+
+def differ_in_case(name: str, other: str) -> str:
+    """Returns the message for two columns whose names differ in case only."""
+    return (
+        f"the columns {name!r} and {other!r} differ in case only, and SQL engines cannot tell them apart; "
+        "rename one of them"
+    )
 
 
 def _check_names(fields: Sequence[Field], where: str) -> None:

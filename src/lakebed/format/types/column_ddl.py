@@ -1,4 +1,4 @@
-"""Columns from a DDL string, a pyarrow Schema, a Spark StructType, or fields of Lakebed.
+"""Columns from a DDL string, a pyarrow Schema, a Spark StructType, Arrow, pandas or Polars data, or fields of Lakebed.
 
 :func:`to_columns` accepts all of them. The ids of the returned columns are 0; they are assigned when a table or column
 is created.
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from lakebed.errors import SchemaError
+from lakebed.errors import SchemaError, UnsupportedError
 from lakebed.format.types.data_types import Field, field_from_arrow, not_null
 from lakebed.format.types.spark_types import fields_from_spark
 from lakebed.format.types.sql_types import Reader
@@ -71,7 +71,9 @@ def _column(reader: Reader) -> Field:
 
 
 def to_columns(schema: Any) -> tuple[Field, ...]:
-    """Returns the columns of a DDL string, a pyarrow Schema, a Spark StructType or a sequence of fields.
+    """Returns the columns of a DDL string, a pyarrow Schema, a Spark StructType, data or a sequence of fields.
+
+    Data is an Arrow table, batch or stream, or a pandas or Polars frame. Its rows are not read.
 
     >>> [str(column.type) for column in to_columns(pa.schema({"a": pa.int32(), "b": pa.timestamp("us", "UTC")}))]
     ['INT', 'TIMESTAMP(6) WITH LOCAL TIME ZONE']
@@ -82,11 +84,42 @@ def to_columns(schema: Any) -> tuple[Field, ...]:
         return tuple(field_from_arrow(column) for column in schema)
     if hasattr(schema, "jsonValue"):
         return fields_from_spark(schema)
+    arrow = _schema_of_data(schema)
+    if arrow is not None:
+        return tuple(map(_inferred, arrow))
     if isinstance(schema, Iterable):
         columns = tuple(schema)
         if all(isinstance(column, Field) for column in columns):
             return columns
     raise SchemaError(
         f"cannot take columns from a {type(schema).__name__}; give a DDL string like 'id BIGINT, v STRING', "
-        "a pyarrow Schema or a Spark StructType"
+        "a pyarrow Schema, Arrow, pandas or Polars data, or a Spark StructType"
     )
+
+
+def _schema_of_data(data: Any) -> pa.Schema | None:
+    """Returns the Arrow schema of data with columns, without its rows; ``None`` for anything else."""
+    kind = f"{type(data).__module__.split('.')[0]}.{type(data).__name__}"
+    if kind == "pandas.DataFrame":
+        return pa.Schema.from_pandas(data, preserve_index=False)
+    if kind in {"polars.DataFrame", "polars.LazyFrame"}:
+        empty = data.head(0)
+        return (empty.collect() if kind == "polars.LazyFrame" else empty).to_arrow().schema
+    schema = getattr(data, "schema", None)
+    if isinstance(schema, pa.Schema):
+        return schema
+    if hasattr(data, "__arrow_c_schema__"):
+        return pa.schema(data)
+    return pa.RecordBatchReader.from_stream(data).schema if hasattr(data, "__arrow_c_stream__") else None
+
+
+def _inferred(column: pa.Field) -> Field:
+    """Returns a column of data; raises an error that names it if its type is unknown or has no counterpart."""
+    if pa.types.is_null(column.type):
+        raise SchemaError(
+            f"column {column.name!r} has only nulls, so its type is unknown; give the columns as text, or cast it first"
+        )
+    try:
+        return field_from_arrow(column)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"column {column.name!r}: {error}") from None

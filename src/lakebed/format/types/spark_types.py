@@ -35,6 +35,7 @@ from lakebed.format.types.data_types import (
 )
 from lakebed.format.types.nested_defaults import is_constructor
 from lakebed.format.types.sql_types import parse_data_type, parse_literal
+from lakebed.optional import check_installed
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -129,10 +130,9 @@ def fields_to_spark_json(fields: Iterable[Field]) -> dict[str, Any]:
 
 def schema_to_spark(fields: Iterable[Field]) -> StructType:
     """Columns as a Spark StructType."""
-    try:
-        from pyspark.sql.types import StructType as SparkStruct  # noqa: PLC0415 - Spark is optional
-    except ImportError:
-        raise UnsupportedError("this needs Spark: install it with pip install 'lakebed[spark]'") from None
+    check_installed("this", "pyspark")
+    from pyspark.sql.types import StructType as SparkStruct  # noqa: PLC0415 - Spark is optional
+
     return SparkStruct.fromJson(fields_to_spark_json(fields))
 
 

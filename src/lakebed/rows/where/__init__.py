@@ -32,25 +32,55 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from lakebed.errors import ExpressionError
 from lakebed.format.predicate import FALSE, UNKNOWN, And, Node, Or, conjunction, disjunction
 from lakebed.format.types.data_types import Field
+from lakebed.rows.where.arrow_expressions import expression_text
 from lakebed.rows.where.binder import Binder, Conditions, Scope, Values
 from lakebed.rows.where.conditions import CONDITIONS
+from lakebed.rows.where.filter_tuples import filters_text
 from lakebed.rows.where.functions import FUNCTIONS
 from lakebed.rows.where.operators import OPERATORS
 from lakebed.rows.where.syntax import parse
 
-__all__ = ["parse_where"]
+__all__ = ["Where", "condition_of", "parse_where"]
+
+Where: TypeAlias = "str | Node | pc.Expression | Sequence[Any]"
+"""A condition as users give it: SQL text, a node, a pyarrow expression or filter tuples."""
 
 
 class _SparkBinder(Binder):
     conditions: ClassVar[Conditions] = CONDITIONS
     values: ClassVar[Values] = {**OPERATORS, **FUNCTIONS}
+
+
+def condition_of(where: Where | None, fields: Sequence[Field]) -> Node | None:
+    """Returns a condition on a table with these columns, in any form that users may give it.
+
+    Args:
+        where: SQL text, a list of tuples (:mod:`lakebed.rows.where.filter_tuples`), a pyarrow expression
+            (:mod:`lakebed.rows.where.arrow_expressions`), or a condition that was parsed.
+        fields: The columns of the table.
+
+    Raises:
+        ExpressionError: The condition cannot be read, or does not fit the columns.
+    """
+    if where is None or isinstance(where, Node):
+        return where
+    if isinstance(where, pc.Expression):
+        return parse_where(expression_text(where), fields)
+    if isinstance(where, str):
+        return parse_where(where, fields)
+    if isinstance(where, list | tuple):
+        return parse_where(filters_text(where), fields)
+    raise ExpressionError(
+        f'a condition is a SQL text like "id > 5", a list of tuples or a pyarrow expression, not {where!r}'
+    )
 
 
 def parse_where(text: str, fields: Sequence[Field]) -> Node:
