@@ -319,12 +319,12 @@ def test_a_damaged_data_file_is_named(people: lakebed.Table, damage: str, how: s
 
 
 def test_files_of_other_formats_are_refused(people: lakebed.Table) -> None:
-    """Another engine may have written ORC; the name says so."""
+    """Another engine may have written Lance; the name says so."""
     reader = people.scan()._parts[0].reader
     entries = live_entries(people._store, people.latest_snapshot())
-    names = pa.array(["data-1.orc"] * len(entries))
+    names = pa.array(["data-1.lance"] * len(entries))
     position = entries.schema.get_field_index("file_name")
-    with pytest.raises(UnsupportedError, match=r"data-1\.orc is not a Parquet file"):
+    with pytest.raises(UnsupportedError, match=r"data-1\.lance is not a Parquet, ORC or Avro"):
         reader.read(entries.set_column(position, entries.schema.field(position), names))
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from lakebed.errors import ROLL_BACK, CorruptError, LakebedError, NotFoundError, UnsupportedError
+from lakebed.errors import ROLL_BACK, CorruptError, LakebedError, NotFoundError
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row
@@ -30,7 +30,6 @@ def read_parquet(
     storage: Storage, paths: Sequence[str], schema: pa.Schema, columns: Sequence[str], rows: pc.Expression | None = None
 ) -> pa.Table:
     """Columns of files that share a schema, in the order of the files; row groups that cannot match are skipped."""
-    check_formats(paths)
     if storage.has_ranges:
         try:
             return read_remote_parquet(storage, paths, schema, columns, rows)
@@ -93,16 +92,6 @@ def marked_rows(table: pa.Table, deleted: npt.NDArray[np.int64], path: str) -> n
     marked = np.zeros(len(table), np.bool_)
     marked[deleted] = True
     return marked
-
-
-def check_formats(paths: Sequence[str]) -> None:
-    """Raise if a file has another format, judged by its name."""
-    for path in paths:
-        if not path.endswith(".parquet"):
-            raise UnsupportedError(
-                f"{path} is not a Parquet file; Lakebed reads Parquet only. Rewrite the table with "
-                "'file.format' = 'parquet', for example by compacting it with Apache Paimon"
-            )
 
 
 def _blame(storage: Storage, paths: Sequence[str], error: Exception) -> LakebedError:
