@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.places import stored_path
+from tests.storage.remote import open_remote
 
 import lakebed
 from lakebed import changes
-from lakebed.errors import CorruptError, LakebedError, OptionError
+from lakebed.errors import CorruptError, DataError, OptionError
 
 FORMATS = ("orc", "avro")
 
@@ -168,12 +170,41 @@ def test_a_damaged_file_is_reported(lake: lakebed.Lake, form: str) -> None:
 
 
 def test_rows_that_a_format_cannot_hold_leave_the_table_as_it_was(lake: lakebed.Lake) -> None:
-    table = create(lake, "`a b` INT", options={"file.format": "avro"})
-    with pytest.raises(OptionError, match="Avro has no column 'a b'"):
-        table.write([{"a b": 1}])
+    table = create(lake, "v INT, t TIMESTAMP(6)", options={"file.format": "orc"})
+    with pytest.raises(DataError, match="column 't' has a timestamp that an ORC file cannot hold"):
+        table.write([{"v": 1, "t": dt.datetime(9999, 12, 31)}])
     assert suffixes(table) == []
     assert table.latest_snapshot() is None
-    assert issubclass(OptionError, LakebedError)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ("`a b` INT", {"file.format": "avro"}, "table db.t: option file.format: Avro has no column 'a b'"),
+        ("t TIMESTAMP(9)", {"file.format": "avro"}, "Avro has no timestamps of precision 9"),
+        (
+            "v INT",
+            {"file.format": "orc", "file.compression": "gzip"},
+            "orc files have no codec 'gzip'; use one of zstd",
+        ),
+        ("v INT", {"file.compression": "bzip2"}, "parquet files have no codec 'bzip2'"),
+    ],
+)
+def test_tables_whose_files_no_format_could_hold(
+    lake: lakebed.Lake, columns: str, options: dict[str, str], message: str
+) -> None:
+    with pytest.raises(OptionError, match=message):
+        create(lake, columns, options=options)
+    table = create(lake, columns)
+    with pytest.raises(OptionError, match=message):
+        table.alter(*(changes.SetOption(name, value) for name, value in options.items()))
+
+
+def test_formats_of_levels_are_checked_where_a_table_has_levels(lake: lakebed.Lake) -> None:
+    options = {"file.format.per.level": "0:avro", "file.compression.per.level": "0:lz4"}
+    create(lake, "k INT", options=options)
+    with pytest.raises(OptionError, match="avro files have no codec 'lz4'"):
+        lake.create_table("db.k", "k INT NOT NULL", primary_key="k", options=options)
 
 
 def test_paths_are_named_after_the_codec(lake: lakebed.Lake) -> None:
@@ -182,3 +213,14 @@ def test_paths_are_named_after_the_codec(lake: lakebed.Lake) -> None:
     table.write([{"v": 1}])
     (path,) = stored_path(table.path).glob("bucket-0/data-*")
     assert Path(path).name.endswith("-0.zst.orc")
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_on_an_object_store(tmp_path: Path, form: str) -> None:
+    remote = open_remote(tmp_path)
+    table = create(remote, "k INT NOT NULL, v STRING", primary_key="k", options={"file.format": form})
+    table.write([{"k": k, "v": str(k)} for k in range(100)])
+    table.write([{"k": k, "v": "new"} for k in range(50, 150)])
+    assert rows(table, where="k >= 49 AND k < 51") == [{"k": 49, "v": "49"}, {"k": 50, "v": "new"}]
+    table.compact(full=True)
+    assert table.count() == 150

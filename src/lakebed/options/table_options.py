@@ -273,6 +273,21 @@ class TableOptions:
             or self._file_compression
         )
 
+    def new_files(self, *, has_levels: bool) -> set[tuple[str, str]]:
+        """Returns the format and codec of all kinds of new files; only primary-key tables have levels.
+
+        >>> sorted(TableOptions({"file.format": "orc", "file.format.per.level": "0:avro"}).new_files(has_levels=True))
+        [('avro', 'zstd'), ('orc', 'zstd')]
+        """
+        levels: list[int | None] = [None]
+        if has_levels:
+            levels += [int(level) for level in {*self._file_format_per_level, *self._file_compression_per_level}]
+        return {
+            (self.file_format(level, is_changelog=changes), self.file_compression(level, is_changelog=changes))
+            for level in levels
+            for changes in {False, has_levels and self.changelog_producer != "none"}
+        }
+
     @property
     def row_group_bytes(self) -> int | None:
         """Size of a Parquet row group; None if no option sets one."""

@@ -21,20 +21,25 @@ from tests.rows.random_tables import plain, tables
 from lakebed.errors import CorruptError, DataError, NotFoundError, OptionError
 from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row, parse_type, to_arrow
 from lakebed.rows.files.avro_rows import AvroOutput
+from lakebed.rows.files.codecs import library_codec
 from lakebed.rows.files.orc import OrcOutput
 from lakebed.rows.files.read_columns import read_columns
 from lakebed.storage.local import LocalStorage
 
 STORAGE = LocalStorage()
 FORMATS = ("orc", "avro")
-CODECS = {"orc": ("zstd", "snappy", "lz4", "none", "uncompressed"), "avro": ("zstd", "snappy", "none", "uncompressed")}
+CODECS = {
+    "orc": ("zstd", "snappy", "lz4", "zlib", "none", "uncompressed"),
+    "avro": ("zstd", "snappy", "deflate", "bzip2", "null", "none", "uncompressed"),
+}
 
 
 def written(folder: Path, form: str, fields: Sequence[Field], rows: pa.Table, codec: str = "zstd") -> str:
     """The path of a file with these rows."""
     path = str(folder / f"data.{form}")
     with STORAGE.arrow_filesystem().open_output_stream(path) as sink:
-        output = OrcOutput(sink, fields, codec, 2**20) if form == "orc" else AvroOutput(sink, fields, codec, 1)
+        named = library_codec(form, codec)
+        output = OrcOutput(sink, fields, named, 2**20) if form == "orc" else AvroOutput(sink, fields, named, 1)
         output.write(rows.columns)
         output.close()
     return path
@@ -158,7 +163,7 @@ def test_what_avro_lacks_is_refused(tmp_path: Path, name: str, kind: str, messag
         written(tmp_path, "avro", [field], pa.table({name: pa.array([1], to_arrow(field.type))}))
 
 
-@pytest.mark.parametrize(("form", "codec"), [("orc", "gzip"), ("avro", "lz4")])
+@pytest.mark.parametrize(("form", "codec"), [("orc", "gzip"), ("avro", "lz4"), ("parquet", "zlib")])
 def test_codecs_that_a_format_lacks_are_refused(tmp_path: Path, form: str, codec: str) -> None:
     with pytest.raises(OptionError, match=f"no codec '{codec}'.*use one of zstd"):
         written(tmp_path, form, *column("INT", [1]), codec)

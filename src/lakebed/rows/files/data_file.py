@@ -37,6 +37,7 @@ from lakebed.format.types.data_types import Atomic, Field, not_null
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.rows.files.avro_rows import AvroOutput
+from lakebed.rows.files.codecs import library_codec
 from lakebed.rows.files.orc import OrcOutput
 from lakebed.rows.files.parquet_output import ParquetOutput
 from lakebed.storage import explained
@@ -203,12 +204,14 @@ class _OpenFile:
 
     def _open(self, place: FilePlace, first: pa.Table) -> ParquetOutput | OrcOutput | AvroOutput:
         layout, fields, options = self._layout, self._layout.stored_fields, self._layout.options
-        match layout.format_at(place):
-            case "orc", codec:
+        form, named = layout.format_at(place)
+        codec = library_codec(form, named)
+        match form:
+            case "orc":
                 return OrcOutput(self._sink, fields, codec, min(layout.target_size, options.row_group_bytes or _STRIPE))
-            case "avro", codec:
+            case "avro":
                 return AvroOutput(self._sink, fields, codec, options.zstd_level)
-            case _, codec:
+            case _:
                 return ParquetOutput(self._sink, fields, codec, options.zstd_level, self.without_stats, first)
 
     def write(self, rows: pa.Table) -> int:

@@ -13,20 +13,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import orc
 
-from lakebed.errors import DataError, OptionError
+from lakebed.errors import DataError
 from lakebed.format.schema.table_schema import parquet_schema
 from lakebed.format.types.data_types import Field
 from lakebed.rows.files.stored_types import as_stored
 from lakebed.storage import Storage
 
 _ID: Final = "paimon.id"
-_CODECS: Final = {
-    "zstd": "zstd",
-    "snappy": "snappy",
-    "lz4": "lz4",
-    "none": "uncompressed",
-    "uncompressed": "uncompressed",
-}
 _DICTIONARY_THRESHOLD: Final = 0.8
 # pyarrow reads timestamps as 64 bits of nanoseconds. It writes negative fractions of seconds, which Java cannot read.
 _LATEST: Final = 2**63 - 1
@@ -56,19 +49,15 @@ def orc_columns(storage: Storage, path: str) -> list[str]:
 
 
 class OrcOutput:
-    """An ORC file being written."""
+    """An ORC file being written, with a codec under its name in pyarrow."""
 
     def __init__(self, sink: pa.NativeFile, fields: Sequence[Field], codec: str, stripe_bytes: int) -> None:
-        if codec not in _CODECS:
-            raise OptionError(
-                f"option file.compression: ORC files have no codec {codec!r}; use one of {', '.join(_CODECS)}"
-            )
         self._fields = fields
         self._schema = orc_schema(fields)
         self._sink = sink
         self._writer = orc.ORCWriter(
             _Unclosed(sink),
-            compression=_CODECS[codec],
+            compression=codec,
             stripe_size=stripe_bytes,
             dictionary_key_size_threshold=_DICTIONARY_THRESHOLD,
         )

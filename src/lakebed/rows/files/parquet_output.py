@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,9 +11,6 @@ from lakebed.format.schema.table_schema import parquet_schema
 from lakebed.format.statistics.file_stats import ColumnStats, collect_from_parquet
 from lakebed.format.types.data_types import Atomic, Field
 from lakebed.rows.files.dictionaries import dictionary_columns
-
-_CODECS: Final = {"uncompressed": "none", "lz4_raw": "lz4"}
-"""Codecs of which pyarrow has another name."""
 
 
 class ParquetOutput:
@@ -42,7 +38,7 @@ class ParquetOutput:
             write_statistics=with_stats if without_stats else True,
             use_dictionary=dictionary_columns(first),
             write_page_checksum=True,
-            compression=_CODECS.get(codec, codec),
+            compression=codec,
             compression_level=level if codec == "zstd" else None,
             store_schema=False,
             store_decimal_as_integer=True,
