@@ -217,7 +217,7 @@ def test_schemas_as_people_have_them(lake: lakebed.Lake, schema: Any) -> None:
         (("db.t", "id INT"), {"options": {"bucket": 2}}, OptionError, "needs a 'bucket-key'"),
         (("db.t", "id INT"), {"options": {"bucket": 2, "bucket-key": "x"}}, OptionError, "unknown column 'x'"),
         (("db.t", "id INT"), {"options": {"bucket": "x"}}, OptionError, "it must be -1 .dynamic"),
-        (("db.t", "id INT"), {"options": {"file.format": "orc"}}, OptionError, "Parquet only"),
+        (("db.t", "id INT"), {"options": {"file.format": "csv"}}, OptionError, "Parquet, ORC and Avro only"),
     ],
 )
 def test_tables_that_cannot_be_made(

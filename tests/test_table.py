@@ -396,7 +396,7 @@ def test_tables_that_lakebed_does_not_support(lake: lakebed.Lake) -> None:
     table.write([{"v": 1}])
     path = stored_path(table.path) / "schema/schema-0"
     plain = path.read_text()
-    path.write_text(plain.replace('"options" : { }', '"options" : { "file.format" : "orc" }'))
+    path.write_text(plain.replace('"options" : { }', '"options" : { "file.format" : "lance" }'))
     readable = lakebed.connect(lake.warehouse).table(table.name)
     assert vs(readable) == [1]
     writes: list[Callable[[lakebed.Table], Any]] = [

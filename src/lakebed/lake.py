@@ -34,7 +34,7 @@ from lakebed.storage import LocalStorage, Storage, open_storage
 from lakebed.storage.location import parse_location
 from lakebed.system_tables import SystemTable
 from lakebed.table import Table
-from lakebed.table_checks import check_buckets, check_new_keyed, check_overlay
+from lakebed.table_checks import check_buckets, check_files, check_new_keyed, check_overlay
 from lakebed.table_kinds import new_table_rules
 
 if TYPE_CHECKING:
@@ -292,6 +292,7 @@ class Lake:
         )
         rules.check(made, f"table {parsed}")  # before buckets: of a missing primary key it can say more
         check_buckets(made, f"table {parsed}")
+        check_files(made, f"table {parsed}")
         check_new_keyed(made, f"table {parsed}")
         store = self._catalog.store(parsed)
         if self._catalog.create_table(store, made):

@@ -10,6 +10,8 @@ from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import STRING_ROOTS, Atomic
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions, check_existing, check_new, check_overlay_names, find
+from lakebed.rows.files.avro_schema import avro_schema
+from lakebed.rows.files.codecs import library_codec
 from lakebed.rows.merge_engines.merge_rows import MergeSpec
 
 
@@ -101,6 +103,17 @@ def check_buckets(schema: TableSchema, where: str) -> None:
     for key in schema.bucket_keys:
         if key not in schema.field_names:
             raise OptionError("option bucket-key: " + unknown_name("column", key, schema.field_names, where=where))
+
+
+def check_files(schema: TableSchema, where: str) -> None:
+    """Raises if new files of a table would have a format that has no such codec, column or type."""
+    for form, codec in sorted(TableOptions(schema.options).new_files(has_levels=bool(schema.primary_keys))):
+        try:
+            library_codec(form, codec)
+            if form == "avro":
+                avro_schema(schema.fields)
+        except OptionError as error:
+            raise OptionError(f"{where}: {error}") from None
 
 
 def check_overlay(options: Mapping[str, str], schema: TableSchema, where: str) -> None:

@@ -338,13 +338,6 @@ OF_FILES = [
         UNKNOWN,
         then=("DROP TABLE n",),
     ),
-    Difference(
-        "create_as",
-        "CREATE TABLE n (id INT) TBLPROPERTIES ('file.format' = 'orc')",
-        PASSES,
-        "Paimon writes ORC, we write Parquet only",
-        then=("DROP TABLE n",),
-    ),
     Difference("create_as", "CREATE EXTERNAL TABLE n (id INT)", PASSES, ELSEWHERE, then=("DROP TABLE n",)),
     Difference("databases", "COMMENT ON DATABASE words", FAILS, "Paimon 0.9 does not change databases"),
     Difference("databases", "ALTER DATABASE words SET DBPROPERTIES", FAILS, "Paimon 0.9 does not change databases"),

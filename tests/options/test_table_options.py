@@ -371,9 +371,11 @@ def test_new_options_must_be_known_and_well_written(name: str, value: str, messa
 REFUSED = [
     ("bucket", "-2", False),
     ("type", "format-table", False),
-    ("file.format", "orc", True),
-    ("file.format.per.level", "0:avro,5:parquet", True),
-    ("file.format.per.level.0", "avro", True),
+    ("file.format", "lance", True),
+    ("file.format.per.level", "0:avro,5:row", True),
+    ("file.format.per.level.0", "csv", True),
+    ("file.compression.per.level", "0:zstd,1:lzo", True),
+    ("changelog-file.compression", "brotli", True),
     ("file.compression", "lzo", True),
     ("manifest.format", "parquet", False),
     ("manifest.compression", "none", True),
@@ -466,7 +468,7 @@ def test_defaults() -> None:
     assert options.bucket_function == "default"
     assert options.target_file_size(is_primary_key=True) == 128 << 20
     assert options.target_file_size(is_primary_key=False) == 256 << 20
-    assert (options.file_compression, options.parquet_codec) == ("zstd", "zstd")
+    assert (options.file_format(), options.file_compression()) == ("parquet", "zstd")
     assert options.zstd_level == 1
     assert options.row_group_bytes is None
     assert options.suffix_includes_compression is False
@@ -504,7 +506,7 @@ def test_set_values() -> None:
     )
     assert options.bucket_key == ("a", "b")
     assert options.target_file_size(is_primary_key=True) == options.target_file_size(is_primary_key=False) == 1 << 20
-    assert (options.file_compression, options.parquet_codec) == ("uncompressed", "none")
+    assert options.file_compression() == "uncompressed"
     assert options.row_group_bytes == 1000
     assert options.commit_timeout == 120.0
     assert options.data_file_directory == "data"

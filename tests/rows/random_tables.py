@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -95,9 +96,11 @@ def values_of(data_type: DataType) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def tables(draw: st.DrawFn, *, max_rows: int = 6, depth: int = 2) -> tuple[tuple[Field, ...], pa.Table]:
-    """Columns with ids, and rows for them, in chunks as they come."""
-    types = draw(st.lists(data_types(depth), min_size=1, max_size=4))
+def tables(
+    draw: st.DrawFn, *, max_rows: int = 6, depth: int = 2, shape: Callable[[DataType], DataType] = lambda kind: kind
+) -> tuple[tuple[Field, ...], pa.Table]:
+    """Columns with ids, and rows for them, in chunks as they come; ``shape`` replaces types."""
+    types = [shape(kind) for kind in draw(st.lists(data_types(depth), min_size=1, max_size=4))]
     fields = assign_ids([Field(0, f"c{i}", kind) for i, kind in enumerate(types)], 0)
     rows = draw(st.integers(0, max_rows))
     columns = []

@@ -58,6 +58,21 @@ def kinds(frame: Any) -> tuple[int, int]:
 # ------------------------------------------------------------------------------------------------------ append tables
 
 
+@pytest.mark.parametrize("form", ["orc", "avro"])
+def test_files_of_other_formats_are_read_by_our_kernels(spark: Any, table: Callable[..., Table], form: str) -> None:
+    made = table("k INT, v STRING, t TIMESTAMP(6), a ARRAY<ROW<x INT>>", options={"file.format": form})
+    data = pa.table(
+        {"k": [1, 2], "v": ["a", None], "t": [dt.datetime(2024, 1, 2, 3, 4, 5, 6), None], "a": [[{"x": 1}, None], None]}
+    )
+    made.write(data)
+    made.write(spark.createDataFrame([(3, "c", None, None)], made.scan().to_spark(spark).schema))
+    assert kinds(check(spark, made.scan())) == (0, 1)
+    made.alter(SetOption("file.format", "parquet"))
+    made.write(data)
+    assert kinds(check(spark, made.scan())) == (1, 1)
+    assert kinds(check(spark, made.scan(where="k = 2"))) == (1, 1)
+
+
 def test_partitions_with_nasty_values(spark: Any, table: Callable[..., Table]) -> None:
     made = table("id BIGINT, v STRING, dt STRING, n INT", partition_by=["dt", "n"])
     made.write(

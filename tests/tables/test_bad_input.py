@@ -89,7 +89,7 @@ BAD_OPTIONS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({"branch-merge.enabled": "true", "primary-key": "id"}, ("primary-key",)),
     ({"bucket": "many"}, ("option 'bucket'", "'many'", "-1 (dynamic")),
     ({"target-file-size": "big"}, ("target-file-size", "a size such as 128 mb")),
-    ({"file.format": "orc"}, ("file.format", "Parquet only")),
+    ({"file.format": "lance"}, ("file.format", "Parquet, ORC and Avro only")),
     ({"file.compression": "brotli"}, ("file.compression", "use zstd")),
     ({"row-tracking.enabled": "true"}, ("row-tracking.enabled",)),
     ({"commit.max-retries": None}, ("commit.max-retries",)),

@@ -31,7 +31,6 @@ from lakebed.format.manifest.manifest import NO_ENTRIES, entries_from_rows
 from lakebed.format.partition_names import partition_table
 from lakebed.format.schema.table_schema import SEQUENCE_COLUMN, TableSchema
 from lakebed.format.snapshot import CommitKind, Snapshot
-from lakebed.format.types.data_types import field_to_arrow
 from lakebed.metadata.commit.abort import abort_unless_committed
 from lakebed.metadata.commit.commit import Change, Commit, commit
 from lakebed.metadata.data_file_paths import data_file_paths
@@ -40,7 +39,7 @@ from lakebed.metadata.plan.next_sequences import sequences_at
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
 from lakebed.rows.files.data_file import FileLayout, FilePlace, RollingFiles
-from lakebed.rows.files.parquet import read_parquet
+from lakebed.rows.files.read_columns import SYSTEM_FIELDS, read_columns
 from lakebed.rows.keyed.keyed_merge import SYSTEM_SCHEMA
 
 _Numbers: TypeAlias = npt.NDArray[np.int32]
@@ -220,8 +219,7 @@ class Rebucketing:
 
     def _read(self, path: str, names: Sequence[str]) -> pa.Table:
         """Read columns of a file that this write made, with the schema of this write."""
-        columns = [field_to_arrow(column).with_nullable(True) for column in self._schema.fields]
-        return read_parquet(self._store.storage, [path], pa.schema([*columns, *SYSTEM_SCHEMA]), names)
+        return read_columns(self._store.storage, [path], (*self._schema.fields, *SYSTEM_FIELDS), names)
 
     def _values(self, partition: bytes) -> tuple[object, ...]:
         fields = self._schema.partition_fields

@@ -133,12 +133,18 @@ _LAYOUT: Final = (
     Option("lock.type", KEPT, TEXT, None, "The type of the catalog's lock."),
 )
 
+_NO_CODECS: Final = ("brotli", "lzo", "xz")
+_CODECS: Final = (
+    *("zstd", "snappy", "gzip", "lz4", "lz4_raw", "none", "uncompressed", "zlib", "deflate", "bzip2", "null"),
+    *_NO_CODECS,
+)
+
 _FILES: Final = (
-    Option("file.format", HONOURED, ENUM, "parquet", "Format of new data files.", "Lakebed writes Parquet only; set it to parquet, or write with Apache Paimon", values=("parquet", "orc", "avro", "csv", "json", "text", "lance", "mosaic", "vortex", "row"), accepted=("parquet",), readable=True),
-    Option("file.format.per.level", REFUSED, MAP, "", "Format of new data files by level, such as 0:avro,5:parquet.", "Lakebed writes Parquet only; set it to parquet or leave it out", accepted=("parquet",), readable=True),
-    Option("file.compression", HONOURED, ENUM, "zstd", "Codec of new data files.", "Lakebed cannot write Parquet with it so that every reader can read it; use zstd", values=("zstd", "snappy", "gzip", "lz4", "lz4_raw", "none", "uncompressed", "brotli", "lzo", "zlib", "deflate", "bzip2", "xz"), refused=("brotli", "lzo", "zlib", "deflate", "bzip2", "xz"), readable=True),
+    Option("file.format", HONOURED, ENUM, "parquet", "Format of new data files.", "Lakebed writes Parquet, ORC and Avro only; set it to one of them, or write with Apache Paimon", values=("parquet", "orc", "avro", "csv", "json", "text", "lance", "mosaic", "vortex", "row"), accepted=("parquet", "orc", "avro"), readable=True),
+    Option("file.format.per.level", HONOURED, MAP, "", "Format of new data files of primary-key tables by level, such as 0:avro,5:parquet.", "Lakebed writes Parquet, ORC and Avro only; use parquet, orc or avro for each level", accepted=("parquet", "orc", "avro"), readable=True),
+    Option("file.compression", HONOURED, ENUM, "zstd", "Codec of new data files. Parquet has zstd, snappy, gzip, lz4, lz4_raw and none; ORC has zstd, snappy, lz4, zlib and none; Avro has zstd, snappy, deflate, bzip2 and null.", "Lakebed cannot write data files with it so that every reader can read them; use zstd", values=_CODECS, refused=_NO_CODECS, readable=True),
     Option("file.compression.zstd-level", HONOURED, INT, "1", "Compression level of zstd, for data files and manifests.", low=0, high=22),
-    Option("file.compression.per.level", KEPT, MAP, "", "Codec of new data files by level, such as 0:lz4,1:zstd."),
+    Option("file.compression.per.level", HONOURED, MAP, "", "Codec of new data files of primary-key tables by level, such as 0:lz4,1:zstd.", "Lakebed cannot write data files with it so that every reader can read them; use zstd", accepted=_CODECS[: -len(_NO_CODECS)], readable=True),
     Option("file.block-size", HONOURED, SIZE, None, "Size of a row group (Parquet) or stripe (ORC). Takes precedence over parquet.block.size.", low=1, unset="parquet.block.size, or 128 mb"),
     Option("file.suffix.include.compression", HONOURED, BOOL, "false", "Whether names of data files contain the codec."),
     Option("target-file-size", HONOURED, SIZE, None, "Size at which a writer begins a new data file.", low=1, unset="128 mb with a primary key, 256 mb without"),
@@ -424,8 +430,8 @@ _STREAMING: Final = (
     Option("changelog-producer.row-deduplicate", HONOURED, BOOL, "false", "Whether the changelog omits updates that change nothing."),
     Option("changelog-producer.row-deduplicate-ignore-fields", HONOURED, LIST, None, "Columns that do not count as a change for row-deduplicate."),
     Option("changelog-producer.compaction-interval", KEPT, TIME, "0 ms", "Time between compactions that produce the changelog in old versions of Paimon."),
-    Option("changelog-file.format", REFUSED, ENUM, None, "Format of changelog files.", "Lakebed writes Parquet only; leave it out", values=("parquet", "orc", "avro"), accepted=("parquet",), readable=True),
-    Option("changelog-file.compression", KEPT, TEXT, None, "Codec of changelog files."),
+    Option("changelog-file.format", HONOURED, ENUM, None, "Format of changelog files.", values=("parquet", "orc", "avro"), unset="as data files of their level"),
+    Option("changelog-file.compression", HONOURED, ENUM, None, "Codec of changelog files.", "Lakebed cannot write changelog files with it so that every reader can read them; use zstd", values=_CODECS, refused=_NO_CODECS, readable=True, unset="as data files of their level"),
     Option("delete.force-produce-changelog", KEPT, BOOL, "false", "Whether SQL DELETE of other engines writes a changelog."),
     Option("streaming-read-overwrite", HONOURED, BOOL, "false", "Whether streams read the changes of overwrites."),
     Option("streaming-read-append-overwrite", HONOURED, BOOL, "false", "Whether streams of append tables read the rows that overwrites add."),

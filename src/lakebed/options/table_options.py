@@ -53,7 +53,12 @@ class TableOptions:
     data_file_prefix = required("data-file.prefix", str)
     data_file_thin_mode = required("data-file.thin-mode", bool)
     changelog_file_prefix = required("changelog-file.prefix", str)
-    file_compression = required("file.compression", str)
+    _file_format = required("file.format", str)
+    _file_format_per_level = required("file.format.per.level", dict)
+    _file_compression = required("file.compression", str)
+    _file_compression_per_level = required("file.compression.per.level", dict)
+    _changelog_file_format = optional("changelog-file.format", str)
+    _changelog_file_compression = optional("changelog-file.compression", str)
     zstd_level = required("file.compression.zstd-level", int)
     suffix_includes_compression = required("file.suffix.include.compression", bool)
     write_buffer_size = required("write-buffer-size", int)
@@ -257,10 +262,41 @@ class TableOptions:
         """Bytes at which a writer begins a new data file."""
         return self._target_file_size or _TARGET_FILE_SIZE[is_primary_key]
 
-    @property
-    def parquet_codec(self) -> str:
-        """The compression codec under pyarrow's name."""
-        return {"uncompressed": "none", "lz4_raw": "lz4"}.get(self.file_compression, self.file_compression)
+    def file_format(self, level: int | None = None, *, is_changelog: bool = False) -> str:
+        """Returns the format of a new file; ``level`` is None for append tables.
+
+        >>> options = TableOptions({"file.format": "orc", "file.format.per.level": "0:avro"})
+        >>> options.file_format(0), options.file_format(5), options.file_format()
+        ('avro', 'orc', 'orc')
+        """
+        return (
+            (self._changelog_file_format if is_changelog else None)
+            or self._file_format_per_level.get(str(level))
+            or self._file_format
+        )
+
+    def file_compression(self, level: int | None = None, *, is_changelog: bool = False) -> str:
+        """Returns the codec of a new file, as :meth:`file_format` does its format."""
+        return (
+            (self._changelog_file_compression if is_changelog else None)
+            or self._file_compression_per_level.get(str(level))
+            or self._file_compression
+        )
+
+    def new_files(self, *, has_levels: bool) -> set[tuple[str, str]]:
+        """Returns the format and codec of all kinds of new files; only primary-key tables have levels.
+
+        >>> sorted(TableOptions({"file.format": "orc", "file.format.per.level": "0:avro"}).new_files(has_levels=True))
+        [('avro', 'zstd'), ('orc', 'zstd')]
+        """
+        levels: list[int | None] = [None]
+        if has_levels:
+            levels += [int(level) for level in {*self._file_format_per_level, *self._file_compression_per_level}]
+        return {
+            (self.file_format(level, is_changelog=changes), self.file_compression(level, is_changelog=changes))
+            for level in levels
+            for changes in {False, has_levels and self.changelog_producer != "none"}
+        }
 
     @property
     def row_group_bytes(self) -> int | None:

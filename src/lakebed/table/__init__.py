@@ -29,7 +29,7 @@ from lakebed.table.maintenance_methods import MaintenanceMethods
 from lakebed.table.read_methods import ReadMethods
 from lakebed.table.version_methods import VersionMethods
 from lakebed.table.write_methods import WriteMethods
-from lakebed.table_checks import check_buckets, check_new_keyed
+from lakebed.table_checks import check_buckets, check_files, check_new_keyed
 from lakebed.table_kinds import alter_rules
 from lakebed.table_rules.schema_rules import Derive, SchemaRules
 
@@ -152,6 +152,7 @@ class Table(ReadMethods, WriteMethods, HistoryMethods, VersionMethods, Maintenan
             changed = apply_changes(current, own, time_millis=now_millis(), has_snapshots=old)
             if changed.options != current.options:
                 check_buckets(changed, where)
+                check_files(changed, where)
             check_new_keyed(changed, where)
             rules.check(changed, where)
             return changed

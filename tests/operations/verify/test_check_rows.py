@@ -91,9 +91,9 @@ def test_a_damaged_page(lake: lakebed.Lake) -> None:
 def test_files_of_another_format_are_not_opened(lake: lakebed.Lake) -> None:
     table = appended(lake)
     path = Surgeon(table).file_of(2)
-    path.rename(path.with_suffix(".orc"))
-    Surgeon(table).change_entries(2, lambda entry: {**entry, "file_name": path.with_suffix(".orc").name})
-    assert found(table, deep=True) == [("info", "not-opened", f"bucket-0/{path.with_suffix('.orc').name}")]
+    path.rename(path.with_suffix(".lance"))
+    Surgeon(table).change_entries(2, lambda entry: {**entry, "file_name": path.with_suffix(".lance").name})
+    assert found(table, deep=True) == [("info", "not-opened", f"bucket-0/{path.with_suffix('.lance').name}")]
 
 
 def test_too_few_rows(lake: lakebed.Lake) -> None:

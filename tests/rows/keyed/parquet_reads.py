@@ -7,8 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from lakebed.rows.files import parquet
-from lakebed.rows.keyed import keyed_merge
+from lakebed.rows.files import parquet, read_columns
 
 
 class Reads:
@@ -23,8 +22,7 @@ class Reads:
             self.log += [(path.rsplit("/", 1)[-1], tuple(columns), len(table)) for path in paths]
             return table
 
-        monkeypatch.setattr(keyed_merge, "read_parquet", spy)
-        monkeypatch.setattr("lakebed.rows.files.file_reader.read_parquet", spy)
+        monkeypatch.setattr(read_columns, "read_parquet", spy)
 
     def columns(self, file_name: str) -> set[str]:
         return {column for name, columns, _ in self.log if name == file_name for column in columns}

@@ -113,8 +113,8 @@ CREATE TABLE n (id INT) TBLPROPERTIES ('primary-key' = 'nope', 'bucket' = '1');
 --! unknown primary key column 'nope'
 CREATE TABLE n (id INT, dt STRING) PARTITIONED BY (dt) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1');
 --! the primary key must hold every partition column, and 'dt' is not in it;
-CREATE TABLE n (id INT) TBLPROPERTIES ('file.format' = 'orc');
---! is 'orc': Lakebed writes Parquet only; set it to parquet, or write with
+CREATE TABLE n (id INT) TBLPROPERTIES ('file.format' = 'csv');
+--! is 'csv': Lakebed writes Parquet, ORC and Avro only; set it to one of them, or
 CREATE TABLE n (id INT) TBLPROPERTIES ('provider' = 'x');
 --! UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY
 CREATE TABLE `n$x` (id INT);

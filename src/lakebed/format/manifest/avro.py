@@ -14,7 +14,7 @@ from __future__ import annotations
 import io
 import json
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import fastavro
@@ -27,6 +27,7 @@ MAGIC: Final = b"Obj\x01"
 RECORD: Final = "org.apache.paimon.avro.generated.record"
 """The name of Paimon's outermost records; nested ones append ``_`` and the field's name."""
 COLUMNAR_FROM_BYTES: Final = 8 * 1024
+_PART_BYTES: Final = 128 * 1024 * 1024
 
 # Paimon's option values to Avro's codec names.
 _CODECS: Final = {
@@ -124,23 +125,77 @@ def _decode_rows(data: bytes) -> pa.Table:
     return pa.Table.from_pylist(list(reader), schema=schema)
 
 
+def decode_data(data: bytes, names: Sequence[str], *, where: str) -> tuple[pa.Table, int]:
+    """Returns some columns of an Avro file of any size, without those that it lacks, and its number of records."""
+    if not data.startswith(MAGIC):
+        raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); {ROLL_BACK}")
+    try:
+        reader, blocks = _blocks_of(data)
+        there = {field["name"] for field in reader.writer_schema["fields"]}
+        wanted = [name for name in names if name in there]
+        total = sum(count for count, _ in blocks)
+        if not total or not wanted:
+            return pa.table({}), total
+        tables = [_read_block(reader.metadata["avro.schema"], part, wanted) for part in _parts(blocks)]
+        return pa.concat_tables(tables), total
+    except Exception as error:  # both libraries raise many kinds of errors on damaged bytes
+        raise CorruptError(f"{where} cannot be decoded: {type(error).__name__}: {error}; {ROLL_BACK}") from error
+
+
+def data_columns(data: bytes, *, where: str) -> list[str]:
+    """Returns the names of the columns of an Avro file."""
+    if not data.startswith(MAGIC):
+        raise CorruptError(f"{where} is not an Avro file ({len(data)} bytes); {ROLL_BACK}")
+    try:
+        return [field["name"] for field in fastavro.block_reader(io.BytesIO(data)).writer_schema["fields"]]
+    except Exception as error:
+        raise CorruptError(f"{where} cannot be decoded: {type(error).__name__}: {error}; {ROLL_BACK}") from error
+
+
 def _decode_columns(data: bytes) -> pa.Table:
+    reader, blocks = _blocks_of(data)
+    if not sum(count for count, _ in blocks):
+        return _decode_rows(data)
+    return _read_block(reader.metadata["avro.schema"], blocks)
+
+
+def _blocks_of(data: bytes) -> tuple[Any, list[tuple[int, bytes]]]:
+    """Returns the reader of a file, and the number of records and the bytes of each block."""
     reader = fastavro.block_reader(io.BytesIO(data))
     blocks = [(block.num_records, block.bytes_.getvalue()) for block in reader]
-    records = sum(count for count, _ in blocks)
     if any(
         not 0 <= count <= len(body) for count, body in blocks
     ):  # reading so many records with DataFusion could exhaust the memory
         raise ValueError("a block claims more records than it has bytes")
-    if records == 0:
-        return _decode_rows(data)
+    return reader, blocks
+
+
+def _parts(blocks: list[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    """Yields blocks in groups whose texts fit into one array of Arrow."""
+    part: list[tuple[int, bytes]] = []
+    held = 0
+    for count, body in blocks:
+        if part and held + len(body) > _PART_BYTES:
+            yield part
+            part, held = [], 0
+        part.append((count, body))
+        held += len(body)
+    yield part
+
+
+def _read_block(schema: str, blocks: list[tuple[int, bytes]], names: Sequence[str] | None = None) -> pa.Table:
+    """Returns the records of blocks, or some columns of them."""
+    records = sum(count for count, _ in blocks)
     with tempfile.NamedTemporaryFile(prefix="lakebed-", suffix=".avro") as file:
-        file.write(_one_block(reader.metadata["avro.schema"], records, b"".join(body for _, body in blocks)))
+        file.write(_one_block(schema, records, b"".join(body for _, body in blocks)))
         file.flush()
         import datafusion  # noqa: PLC0415 - the import takes a quarter of a second, and only large files need it
 
-        config = datafusion.SessionConfig().with_batch_size(records).with_target_partitions(1)
-        frame = datafusion.SessionContext(config).read_avro(file.name).limit(records)
+        config = datafusion.SessionConfig().with_batch_size(max(1, records)).with_target_partitions(1)
+        frame = datafusion.SessionContext(config).read_avro(file.name)
+        if names is not None:
+            frame = frame.select(*(datafusion.col('"' + name.replace('"', '""') + '"') for name in names))
+        frame = frame.limit(records)
         table = pa.Table.from_batches(frame.collect(), schema=frame.schema())
     if len(table) != records:
         raise ValueError(f"{len(table)} records were found where its blocks say {records}")

@@ -1,8 +1,8 @@
 """Checks whether a snapshot is whole: everything that it refers to exists, with the recorded sizes, and can be decoded.
 
 A power cut may leave files of the last commits empty, truncated or missing. The checks read metadata from disk, not
-from caches. Of data files they look at the size and at the last bytes, which a truncated Parquet file lacks. A file
-that several snapshots need is checked once.
+from caches. Of data files they look at the size and at the last bytes, which a truncated Parquet or ORC file lacks. A
+file that several snapshots need is checked once.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from lakebed.storage import run_together
 
 _THREADS: Final = 8
 _PARQUET_END: Final = b"PAR1"
+_ORC_END: Final = b"ORC"  # before the last byte
 
 
 @dataclass
@@ -141,6 +142,9 @@ class WholeCheck:
             if path.endswith(".parquet"):
                 end = self.store.storage.read_range(path, max(0, size - len(_PARQUET_END)), len(_PARQUET_END))
                 return None if end == _PARQUET_END else f"{self._short(path)} does not end like a Parquet file"
+            if path.endswith(".orc"):
+                end = self.store.storage.read_range(path, max(0, size - len(_ORC_END) - 1), len(_ORC_END))
+                return None if end == _ORC_END else f"{self._short(path)} does not end like an ORC file"
         except NotFoundError:
             return f"{self._short(path)} is missing"
         return None

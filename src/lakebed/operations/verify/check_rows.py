@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from lakebed.buckets.choose_fixed import bucket_of_rows
-from lakebed.errors import LakebedError
+from lakebed.errors import LakebedError, UnsupportedError
 from lakebed.format.binary_row import decode_rows, encode_rows
 from lakebed.format.human_text import count_text
 from lakebed.format.murmur import hash_rows
@@ -34,6 +34,14 @@ from lakebed.operations.verify import BranchFiles, Findings, Progress, Structure
 from lakebed.operations.verify.check_index_rows import Hashes, check_index_files, has_hash_index
 from lakebed.operations.verify.report import some
 from lakebed.options import TableOptions
+from lakebed.rows.files.read_columns import (
+    PARQUET,
+    SYSTEM_FIELDS,
+    check_formats,
+    column_names,
+    format_of,
+    read_columns,
+)
 from lakebed.rows.order import order_by_key
 from lakebed.storage import Storage
 
@@ -123,8 +131,10 @@ class _File:
     @staticmethod
     def check(job: _Job) -> _File:
         file = _File(job)
-        if not job.path.endswith(".parquet"):
-            file.complaints["not-opened"] = "only Parquet files can be looked into"
+        try:
+            check_formats([job.path])
+        except UnsupportedError:
+            file.complaints["not-opened"] = "only Parquet, ORC and Avro files can be looked into"
             return file
         try:
             file.read()
@@ -169,14 +179,22 @@ class _File:
             copies = [pa.field(KEY_PREFIX + key.name, field_to_arrow(key).type) for key in keys]
             system = [pa.field(SEQUENCE_COLUMN, pa.int64()), pa.field(KIND_COLUMN, pa.int8())]
             stored = pa.schema([*copies, *system, *stored])
-        fragment = _FORMAT.make_fragment(job.path, job.storage.arrow_filesystem())
-        there = set(fragment.physical_schema.names)
+        is_parquet = format_of(job.path) == PARQUET
+        fragment = _FORMAT.make_fragment(job.path, job.storage.arrow_filesystem()) if is_parquet else None
+        there = set(fragment.physical_schema.names if fragment is not None else column_names(job.storage, job.path))
         missing = [name for name in stored.names if name not in there and not name.startswith(KEY_PREFIX)]
         if missing:
             self.complain("wrong-columns", f"it lacks the columns {some(missing)}")
         names = [name for name in stored.names if name in there]
-        for batch in fragment.to_batches(schema=stored, columns=names, batch_size=_BATCH_ROWS):
-            yield pa.Table.from_batches([batch])
+        if fragment is not None:
+            for batch in fragment.to_batches(schema=stored, columns=names, batch_size=_BATCH_ROWS):
+                yield pa.Table.from_batches([batch])
+            return
+        keys = job.schema.select(job.schema.trimmed_primary_key)
+        copies = [replace(key, name=KEY_PREFIX + key.name) for key in keys]
+        rows = read_columns(job.storage, [job.path], (*copies, *SYSTEM_FIELDS, *fields), names)
+        for start in range(0, len(rows), _BATCH_ROWS):
+            yield rows.slice(start, _BATCH_ROWS)
 
     def _check_place(self, rows: pa.Table) -> None:
         """Check that rows belong to the partition and bucket of their file."""

@@ -1,4 +1,4 @@
-"""Writes data files: Arrow in, Parquet files near the target size and their entries out.
+"""Writes data files: Arrow in, files near the target size and their entries out.
 
 Both kinds of tables use it. Append tables store their columns as they are. Primary-key tables store the key columns,
 the sequence number and the row kind in front of them. Readers do not see the files before their entries are
@@ -18,13 +18,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lakebed.format.binary_row import EMPTY_ROW, encode_row
 from lakebed.format.manifest.manifest import ADD, SOURCE_APPEND
 from lakebed.format.partition_names import partition_folder
 from lakebed.format.row_kind import KIND_COLUMN, is_retraction
-from lakebed.format.schema.table_schema import KEY_PREFIX, SEQUENCE_COLUMN, TableSchema, parquet_schema
+from lakebed.format.schema.table_schema import KEY_PREFIX, SEQUENCE_COLUMN, TableSchema
 from lakebed.format.statistics.file_stats import (
     EMPTY_STATS,
     ColumnStats,
@@ -32,13 +31,15 @@ from lakebed.format.statistics.file_stats import (
     build_full_stats,
     build_value_stats,
     collect_from_arrow,
-    collect_from_parquet,
     column_modes,
 )
 from lakebed.format.types.data_types import Atomic, Field, not_null
 from lakebed.metadata.store import TableStore
 from lakebed.options import TableOptions
-from lakebed.rows.files.dictionaries import dictionary_columns
+from lakebed.rows.files.avro_rows import AvroOutput
+from lakebed.rows.files.codecs import library_codec
+from lakebed.rows.files.orc import OrcOutput
+from lakebed.rows.files.parquet_output import ParquetOutput
 from lakebed.storage import explained
 
 _KEY_ID: Final = (2**31 - 1) // 2
@@ -47,6 +48,7 @@ _KIND_FIELD: Final = Field(2**31 - 3, KIND_COLUMN, Atomic("TINYINT", nullable=Fa
 _CODEC_IN_NAMES: Final = {"zstd": ".zst", "gzip": ".gz", "bzip2": ".bz2", "none": ""}
 _MAX_GROUP_ROWS: Final = 1024 * 1024
 _ROW_GROUP_BYTES: Final = 128 * 1024 * 1024
+_STRIPE: Final = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,21 @@ class FileLayout:
     unique: str = field(default_factory=lambda: str(uuid.uuid4()))
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    def new_name(self, prefix: str) -> str:
-        codec = self.options.file_compression if self.options.suffix_includes_compression else "none"
+    def format_at(self, place: FilePlace) -> tuple[str, str]:
+        """The format and codec of a new file."""
+        is_changelog = place.prefix == self.options.changelog_file_prefix != self.options.data_file_prefix
+        level = place.level if self.keys else None
+        return (
+            self.options.file_format(level, is_changelog=is_changelog),
+            self.options.file_compression(level, is_changelog=is_changelog),
+        )
+
+    def new_name(self, place: FilePlace) -> str:
+        form, codec = self.format_at(place)
+        if not self.options.suffix_includes_compression:
+            codec = "none"
         suffix = _CODEC_IN_NAMES.get(codec, f".{codec}")  # as Paimon names files
-        return f"{prefix}{self.unique}-{next(self.numbers)}{suffix}.parquet"
+        return f"{place.prefix}{self.unique}-{next(self.numbers)}{suffix}.{form}"
 
     def folder(self, partition: Sequence[object], bucket: int) -> str:
         path = partition_folder(self.schema, partition, self.options)
@@ -100,17 +113,6 @@ class FileLayout:
     @cached_property
     def target_size(self) -> int:
         return self.options.target_file_size(is_primary_key=bool(self.keys))
-
-    @property
-    def parquet_options(self) -> dict[str, Any]:
-        return {
-            "compression": self.options.parquet_codec,
-            "compression_level": self.options.zstd_level if self.options.parquet_codec == "zstd" else None,
-            "store_schema": False,
-            "store_decimal_as_integer": True,
-            "write_time_adjusted_to_utc": True,
-            "version": "2.6",
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,84 +162,90 @@ class RollingFiles:
             self._current = None
 
     def _start(self, rows: pa.Table, with_nan: frozenset[str]) -> _OpenFile:
-        path = f"{self._folder}/{self._layout.new_name(self._place.prefix)}"
+        path = f"{self._folder}/{self._layout.new_name(self._place)}"
         self._layout.store.storage.make_folder(self._folder)
         self._paths.append(path)
-        return _OpenFile(self._layout, path, with_nan, dictionary_columns(rows))
+        return _OpenFile(self._layout, self._place, path, with_nan, rows)
 
     def _finish(self) -> None:
         if self._current is not None:
             file, self._current = self._current, None
-            self._done.append(_entry(self._layout, self._place, file, file.close()))
+            file.close()
+            self._done.append(_entry(self._layout, self._place, file))
 
 
 class _OpenFile:
-    """A Parquet file being written, and the facts that its footer will not contain.
+    """A file being written, and the facts about its rows that a Parquet footer will not contain.
 
     Footers leave NaN out of their bounds. Readers that sort NaN above everything would skip row groups that they have
-    to read. Therefore columns with NaN (``without_stats``) get no bounds at all.
+    to read. Therefore columns with NaN (``without_stats``) get no bounds at all. Of files of other formats, the
+    statistics of all columns are computed.
     """
 
     def __init__(
-        self, layout: FileLayout, path: str, without_stats: frozenset[str], dictionaries: bool | list[str]
+        self, layout: FileLayout, place: FilePlace, path: str, without_stats: frozenset[str], first: pa.Table
     ) -> None:
         self.path = path
         self.size = 0
+        self.rows = 0
         self.without_stats = without_stats
-        self.floats: dict[str, ColumnStats] = {}
+        self.stats: dict[str, ColumnStats] = {}
         self.keys = _KeyRange(layout) if layout.keys else None
         self._layout = layout
-        self._schema = parquet_schema(layout.stored_fields)
-        self._footers: list[pq.FileMetaData] = []
-        with_stats = [
-            column.name
-            for column in layout.stored_fields
-            if isinstance(column.type, Atomic) and column.name not in without_stats
-        ]
         with explained("write", path):
             self._sink = layout.store.storage.arrow_filesystem().open_output_stream(path)
-            self._writer = pq.ParquetWriter(
-                self._sink,
-                self._schema,
-                metadata_collector=self._footers,
-                write_statistics=with_stats if without_stats else True,
-                use_dictionary=dictionaries,
-                write_page_checksum=True,
-                **layout.parquet_options,
-            )
+            try:
+                self._output = self._open(place, first)
+            except BaseException:
+                self._sink.close()
+                raise
+        is_parquet = isinstance(self._output, ParquetOutput)
+        self._counted = layout.floats if is_parquet else layout.schema.field_names
+
+    def _open(self, place: FilePlace, first: pa.Table) -> ParquetOutput | OrcOutput | AvroOutput:
+        layout, fields, options = self._layout, self._layout.stored_fields, self._layout.options
+        form, named = layout.format_at(place)
+        codec = library_codec(form, named)
+        match form:
+            case "orc":
+                return OrcOutput(self._sink, fields, codec, min(layout.target_size, options.row_group_bytes or _STRIPE))
+            case "avro":
+                return AvroOutput(self._sink, fields, codec, options.zstd_level)
+            case _:
+                return ParquetOutput(self._sink, fields, codec, options.zstd_level, self.without_stats, first)
 
     def write(self, rows: pa.Table) -> int:
-        """Write one row group; return the bytes written so far."""
+        """Write rows, in Parquet one row group; return the bytes written so far."""
         columns = [rows[column.name.removeprefix(KEY_PREFIX)] for column in self._layout.stored_fields]
         with explained("write", self.path), self._given_up_on_failure():
-            self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema), row_group_size=len(rows))
-            for name, part in zip(
-                self._layout.floats, collect_from_arrow(rows.select(self._layout.floats)), strict=True
-            ):
-                self.floats[name] = _joined(self.floats.get(name, ColumnStats(null_count=0)), part)
+            written = self._output.write(columns)
+            for name, part in zip(self._counted, collect_from_arrow(rows.select(self._counted)), strict=True):
+                self.stats[name] = _joined(self.stats.get(name, ColumnStats(null_count=0)), part)
             if self.keys is not None:
                 self.keys.add(rows)
-            return int(self._sink.tell())
+            self.rows += len(rows)
+            return written
 
-    def close(self) -> pq.FileMetaData:
+    def close(self) -> None:
         with explained("write", self.path), contextlib.closing(self._sink):
             with self._given_up_on_failure():
-                self._writer.close()
+                self._output.close()
             self.size = int(self._sink.tell())
         for name in self.without_stats:
-            self.floats[name] = ColumnStats(null_count=self.floats[name].null_count)
-        return self._footers[0]
+            self.stats[name] = ColumnStats(null_count=self.stats[name].null_count)
+
+    def column_stats(self) -> list[ColumnStats | None]:
+        """Return the statistics of the table's columns, once the file is closed."""
+        fields = self._layout.schema.fields
+        footer = self._output.stats(fields) if isinstance(self._output, ParquetOutput) else [None] * len(fields)
+        return [self.stats.get(column.name, known) for column, known in zip(fields, footer, strict=True)]
 
     @contextlib.contextmanager
     def _given_up_on_failure(self) -> Iterator[None]:
-        """Discard the writer after a failure.
-
-        Otherwise it would try to finish its file when it is garbage-collected.
-        """
         try:
             yield
         except BaseException:
-            self._writer.is_open = False
+            self._output.give_up()
             raise
 
 
@@ -275,12 +283,9 @@ class _KeyRange:
         return build_full_stats(self._stats, [key.type for key in self._keys])
 
 
-def _entry(layout: FileLayout, place: FilePlace, file: _OpenFile, footer: pq.FileMetaData) -> dict[str, Any]:
+def _entry(layout: FileLayout, place: FilePlace, file: _OpenFile) -> dict[str, Any]:
     schema = layout.schema
-    collected = [
-        file.floats.get(column.name, stats)
-        for column, stats in zip(schema.fields, collect_from_parquet(footer, schema.fields), strict=True)
-    ]
+    collected = file.column_stats()
     thin_keys = [key.name for key in layout.keys] if layout.is_thin else []
     modes = column_modes(schema.field_names, layout.options, level=place.level, thin_keys=thin_keys)
     values, cols = build_value_stats(collected, schema.fields, modes, dense=layout.options.stats_dense_store)
@@ -294,7 +299,7 @@ def _entry(layout: FileLayout, place: FilePlace, file: _OpenFile, footer: pq.Fil
         "total_buckets": layout.options.bucket,
         "file_name": file.path.rsplit("/", 1)[-1],
         "file_size": file.size,
-        "row_count": footer.num_rows,
+        "row_count": file.rows,
         "min_key": low,
         "max_key": high,
         "key_min": key_stats.min_values,
@@ -304,7 +309,7 @@ def _entry(layout: FileLayout, place: FilePlace, file: _OpenFile, footer: pq.Fil
         "value_max": values.max_values,
         "value_null_counts": list(values.null_counts),
         "min_sequence_number": 0 if keys is None else keys.min_sequence,
-        "max_sequence_number": footer.num_rows - 1 if keys is None else keys.max_sequence,
+        "max_sequence_number": file.rows - 1 if keys is None else keys.max_sequence,
         "schema_id": schema.id,
         "level": place.level,
         "extra_files": [],

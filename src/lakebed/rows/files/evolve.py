@@ -86,11 +86,11 @@ def _array(array: pa.Array, old: DataType, new: DataType) -> pa.Array:
             return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=array.is_null())
         case Array(old_element), Array(new_element):
             values = _array(array.values, old_element, new_element)
-            return pa.ListArray.from_arrays(_offsets(array), values, type=wanted, mask=_mask(array))
+            return pa.ListArray.from_arrays(own_offsets(array), values, type=wanted, mask=null_mask(array))
         case Map(old_key, old_value), Map(new_key, new_value):
             keys = _array(array.keys, old_key, new_key)
             items = _array(array.items, old_value, new_value)
-            return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted, mask=_mask(array))
+            return pa.MapArray.from_arrays(own_offsets(array), keys, items, type=wanted, mask=null_mask(array))
         case Atomic(root), Atomic("STRING") if root not in STRING_ROOTS:
             return cast_to_text(array, old).cast(wanted)
         case _:
@@ -100,10 +100,11 @@ def _array(array: pa.Array, old: DataType, new: DataType) -> pa.Array:
 # ------------------------------------------------------------------------------------------------- nested arrays
 
 
-def _offsets(array: pa.Array) -> pa.Array:
-    """Offsets of a list or map array as an array of their own (masks need offsets that start at zero)."""
+def own_offsets(array: pa.Array) -> pa.Array:
+    """Returns the offsets of a list or map array as an array of their own: masks need offsets that start at zero."""
     return pa.concat_arrays([array.offsets]) if array.offsets.offset else array.offsets
 
 
-def _mask(array: pa.Array) -> pa.Array | None:
+def null_mask(array: pa.Array) -> pa.Array | None:
+    """Returns which lists or maps of an array are null; ``None`` if none is."""
     return array.is_null() if array.null_count else None

@@ -21,7 +21,8 @@ from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.metadata.data_file_paths import data_file_paths, index_file_path
 from lakebed.metadata.store import TableStore
 from lakebed.rows.files.evolve import evolve
-from lakebed.rows.files.parquet import pushed_condition, read_parquet, without_rows
+from lakebed.rows.files.parquet import without_rows
+from lakebed.rows.files.read_columns import pushed_condition, read_columns
 
 __all__ = ["DeletedRows", "FileReader", "data_file_paths", "needed_columns"]
 
@@ -114,10 +115,10 @@ class FileReader:
         by_id = file_schema.fields_by_id
         needed = needed_columns(self.columns, self.predicate, self.schema)
         present = [by_id[column.id] for column in needed if column.id in by_id]
-        pushed, decides = pushed_condition(self.predicate if part.deleted is None else None, self.schema, by_id)
-        stored = pa.schema([field_to_arrow(column).with_nullable(True) for column in file_schema.fields])
+        condition = self.predicate if part.deleted is None else None
+        pushed, decides = pushed_condition(condition, self.schema, by_id, part.paths)
         names = [column.name for column in present]
-        table = read_parquet(self.store.storage, part.paths, stored, names, pushed)
+        table = read_columns(self.store.storage, part.paths, file_schema.fields, names, pushed)
         if part.deleted is not None:
             table = without_rows(table, part.deleted, part.paths[0])
         where = f"table {self.store.name}"

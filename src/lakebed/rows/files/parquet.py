@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from lakebed.errors import ROLL_BACK, CorruptError, ExpressionError, LakebedError, NotFoundError, UnsupportedError
+from lakebed.errors import ROLL_BACK, CorruptError, ExpressionError, LakebedError, NotFoundError
 from lakebed.format import predicate as pred
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Array, Atomic, DataType, Field, Map, Row
 from lakebed.rows.files.evolve import same_type
-from lakebed.rows.files.read_watch import Watcher, current_watcher
+from lakebed.rows.files.read_watch import Watcher, current_watcher, note_read
 from lakebed.rows.files.remote_parquet import read_remote_parquet
 from lakebed.storage import Storage
 
@@ -31,12 +31,13 @@ def read_parquet(
     storage: Storage, paths: Sequence[str], schema: pa.Schema, columns: Sequence[str], rows: pc.Expression | None = None
 ) -> pa.Table:
     """Columns of files that share a schema, in the order of the files; row groups that cannot match are skipped."""
-    check_formats(paths)
     if storage.has_ranges:
         try:
-            return read_remote_parquet(storage, paths, schema, columns, rows)
+            table = read_remote_parquet(storage, paths, schema, columns, rows)
         except (pa.ArrowException, OSError, NotFoundError) as error:
             raise _blame(storage, paths, rows, error) from error
+        note_read(table.nbytes)
+        return table
     filesystem = storage.arrow_filesystem()
     try:
         fragments = [_FORMAT.make_fragment(path, filesystem) for path in paths]
@@ -107,16 +108,6 @@ def marked_rows(table: pa.Table, deleted: npt.NDArray[np.int64], path: str) -> n
     marked = np.zeros(len(table), np.bool_)
     marked[deleted] = True
     return marked
-
-
-def check_formats(paths: Sequence[str]) -> None:
-    """Raise if a file has another format, judged by its name."""
-    for path in paths:
-        if not path.endswith(".parquet"):
-            raise UnsupportedError(
-                f"{path} is not a Parquet file; Lakebed reads Parquet only. Rewrite the table with "
-                "'file.format' = 'parquet', for example by compacting it with Apache Paimon"
-            )
 
 
 def _blame(storage: Storage, paths: Sequence[str], rows: pc.Expression | None, error: Exception) -> LakebedError:

@@ -26,6 +26,13 @@ def watched(watcher: Watcher) -> Iterator[None]:
         _watcher.reset(token)
 
 
+def note_read(size: int) -> None:
+    """Tells the watcher, if there is one, of bytes that were decoded."""
+    watcher = _watcher.get()
+    if watcher is not None:
+        watcher(size)
+
+
 def current_watcher() -> Watcher | None:
     """Returns who watches the reads of this thread, if anybody does."""
     return _watcher.get()

@@ -29,7 +29,8 @@ from lakebed.format.types.data_types import Field, field_to_arrow
 from lakebed.metadata.store import TableStore
 from lakebed.rows.files.evolve import evolve
 from lakebed.rows.files.file_reader import DeletedRows
-from lakebed.rows.files.parquet import marked_rows, pushed_condition, read_parquet, without_rows
+from lakebed.rows.files.parquet import marked_rows, without_rows
+from lakebed.rows.files.read_columns import SYSTEM_FIELDS, pushed_condition, read_columns
 from lakebed.rows.keyed.sequence_order import (
     Ints,
     Mask,
@@ -345,14 +346,13 @@ class Merger:
         """Read rows of a file by its own columns; a condition that the file cannot answer is tested afterwards."""
         file_schema = self.store.schemas.get(source.schema_id)
         by_id = file_schema.fields_by_id
-        pushed, decides = pushed_condition(rows, self.schema, by_id)
+        pushed, decides = pushed_condition(rows, self.schema, by_id, [source.path])
         extra = () if rows is None or decides else pred.columns(rows) - {column.name for column in fields}
         needed = (*fields, *(column for column in self.schema.fields if column.name in extra))
         present = [by_id[column.id] for column in needed if column.id in by_id]
         names = [column.name for column in present] + list(system)
-        arrow = pa.schema([field_to_arrow(column).with_nullable(True) for column in file_schema.fields])
-        stored = pa.schema([*arrow, *SYSTEM_SCHEMA])
-        table = read_parquet(self.store.storage, [source.path], stored, names, pushed)
+        stored = (*file_schema.fields, *SYSTEM_FIELDS)
+        table = read_columns(self.store.storage, [source.path], stored, names, pushed)
         evolved = evolve(table, present, needed, where=f"table {self.store.name}")
         for name in system:
             moved = name == SEQUENCE_COLUMN and source.shift

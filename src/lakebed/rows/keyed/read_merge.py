@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from lakebed.format import predicate as pred
 from lakebed.format.row_kind import INSERT, KIND_COLUMN, repeated_kind
 from lakebed.format.schema.table_schema import SEQUENCE_COLUMN
-from lakebed.format.types.data_types import Field
+from lakebed.format.types.data_types import Field, to_arrow
 from lakebed.metadata.plan.key_ranks import sortable
 from lakebed.rows.keyed.keyed_merge import SYSTEM_SCHEMA, Head, Merger, Piece, Source
 from lakebed.rows.keyed.sequence_order import Mask
@@ -50,7 +50,10 @@ class ReadMerger(Merger):
         system = self._system_columns([*base, *newer])
         reads = [partial(self._whole_head, source, rows, system) for source in newer]  # they are small, and many
         heads = run_together(reads, _OPENED_AT_ONCE)
-        keys = [pa.chunked_array([c for part in heads for c in part.table[key.name].chunks]) for key in self.keys]
+        keys = [
+            pa.chunked_array([c for part in heads for c in part.table[key.name].chunks], to_arrow(key.type))
+            for key in self.keys
+        ]
         alone, met = [], []
         for source in base:
             table = self._base_table(source, rows)

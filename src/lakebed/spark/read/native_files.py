@@ -4,6 +4,7 @@ Spark reads a file itself (:func:`divide`, :func:`_fits_spark`) if all of this h
 
 * Spark has a file system for the storage (:mod:`lakebed.spark.read.hadoop_files`), and the file is large enough for it;
 * no other file can hold a version of its rows, so it needs no merge;
+* it is a Parquet file, by its name;
 * it has no deleted rows (deletion vectors, or DELETE rows in a primary-key table);
 * Spark can read and convert the types of its columns (:mod:`lakebed.spark.read.native_evolution`), and finds them by
   name;
@@ -22,13 +23,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lakebed.errors import UnsupportedError
 from lakebed.format.schema.table_schema import TableSchema
 from lakebed.format.types.data_types import Field
 from lakebed.metadata.plan.file_scan import stats_mask
 from lakebed.rows.files.file_reader import DeletedRows, FileReader, data_file_paths, needed_columns
-from lakebed.rows.files.parquet import check_formats
+from lakebed.rows.files.read_columns import PARQUET, check_formats
 from lakebed.rows.keyed.keyed_merge import SYSTEM_COLUMNS
 from lakebed.rows.keyed.keyed_read import KeyedReader
 from lakebed.spark.read.native_evolution import is_readable, reads_like
@@ -138,6 +140,7 @@ def _fits_spark(reader: Reader, entries: pa.Table) -> npt.NDArray[np.bool_]:
         )
     ]
     fit: npt.NDArray[np.bool_] = np.isin(ids, good)
+    fit &= pc.ends_with(entries["file_name"], f".{PARQUET}").to_numpy().astype(np.bool_)
     if reader.deleted.by_file:
         marked = reader.deleted.by_file.keys()
         files = zip(entries["partition"].to_pylist(), entries["file_name"].to_pylist(), strict=True)
