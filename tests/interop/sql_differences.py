@@ -401,12 +401,6 @@ OF_FILES = [
         DELETED,
         then=("INSERT OVERWRITE p VALUES (1, 1, 10), (2, 2, 2)",),
     ),
-    Difference(
-        "engines",
-        "DELETE FROM f WHERE id = 1",
-        PASSES,
-        "Paimon 0.9 deletes the row, and no other row is seen either until the next compaction",
-    ),
     Difference("engines", "DELETE FROM i WHERE id = 1", PASSES, IGNORED),
     Difference("errors", "CALL sys.compact(table => 't', options => 'nope=1')", PASSES, UNKNOWN),
     Difference("global_tables", "SELECT table_name, key, value FROM sys.all_table_options", ROWS, OWNED),
