@@ -89,3 +89,17 @@ def test_version_as_of_and_timestamp_as_of(spark: Any, lake: Lake, db: str) -> N
         spark.read.option("versionAsOf", 9).table(f"lakebed.{db}.t").count()
     with pytest.raises(AnalysisException, match="TIME_TRAVEL"):
         spark.range(1).selectExpr("id").writeTo(f"lakebed.{db}.t").option("versionAsOf", 1).append()
+
+
+def test_a_writer_adds_columns_by_the_option_of_paimon_and_of_delta(spark: Any, lake: Lake, db: str) -> None:
+    name = f"lakebed.{db}.t"
+    spark.sql("SELECT 1 AS id").write.option("mergeSchema", "true").saveAsTable(name)
+    assert lake.table(f"{db}.t").options == {}
+    more = spark.sql("SELECT '2' AS id, 'b' AS v")
+    with pytest.raises(AnalysisException, match="too many data columns"):
+        more.write.mode("append").option("mergeSchema", "false").saveAsTable(name)
+    more.write.mode("append").option("mergeSchema", "true").saveAsTable(name)
+    spark.sql("SELECT 3 AS id, 1.5D AS n").writeTo(name).option("mergeschema", "true").append()
+    spark.sql("SELECT 4 AS id, true AS b").writeTo(name).option("write.merge-schema", "true").append()
+    assert lake.table(f"{db}.t").schema.field_names == ("id", "v", "n", "b")
+    assert [row[0] for row in rows_of(lake, f"{db}.t")] == [1, 2, 3, 4]

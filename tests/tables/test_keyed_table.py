@@ -97,10 +97,11 @@ def test_deleted_rows_are_gone(lake: lakebed.Lake, options: dict[str, str]) -> N
 
 
 CANNOT_DELETE: list[tuple[dict[str, str], tuple[str, ...]]] = [
-    ({"merge-engine": "first-row"}, ("'merge-engine' is first-row",)),
-    ({"merge-engine": "partial-update"}, ("is partial-update", "partial-update.remove-record-on-delete")),
-    ({"merge-engine": "aggregation"}, ("is aggregation", "aggregation.remove-record-on-delete")),
     ({"ignore-delete": "true"}, ("ignores deletes",)),
+    (
+        {"merge-engine": "aggregation", "aggregation.remove-record-on-delete": "true", "ignore-delete": "true"},
+        ("ignores deletes",),
+    ),
 ]
 
 

@@ -15,8 +15,10 @@ of a null or blank value has the default name. How partitions stand for times is
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -150,6 +152,8 @@ def parse_partition_spec(text: str, what: str) -> dict[str, str]:
 def partition_predicate(schema: TableSchema, spec: Mapping[str, Any]) -> pred.Node:
     """Returns the predicate that a spec stands for. Values may be given as text, and ``None`` is null.
 
+    A partition is named exactly, as in Java: 0.0 and -0.0 are two partitions, although they are equal in SQL.
+
     Raises:
         SchemaError: The spec names a column that is not a partition column.
         DataError: A value does not fit its column.
@@ -161,8 +165,23 @@ def partition_predicate(schema: TableSchema, spec: Mapping[str, Any]) -> pred.No
         if value is None:
             parts.append(pred.IsNull(name, negated=False))
         else:
-            parts.append(pred.Compare(name, "=", partition_value(value, schema.field(name))))
+            exact = partition_value(value, schema.field(name))
+            parts.append(pred.Compare(name, "=", exact))
+            if pa.types.is_floating(exact.type) and exact.as_py() == 0:
+                parts.append(_sign_of_zero(name, negative=math.copysign(1, exact.as_py()) < 0))
     return pred.conjunction(parts)
+
+
+def _sign_of_zero(name: str, *, negative: bool) -> pred.Node:
+    """Returns the condition that a zero has this sign."""
+    text = f"{name} is {'-0.0' if negative else '0.0'}"
+    rebind = partial(_has_sign, name, negative)
+    return pred.Opaque(rebind({}), frozenset({name}), text, rebind)
+
+
+def _has_sign(name: str, negative: bool, names: Mapping[str, str]) -> pc.Expression:
+    inverse = pc.divide(pc.scalar(1.0), pc.field(names.get(name, name)).cast(pa.float64()))
+    return inverse < 0 if negative else inverse > 0
 
 
 def partition_value(value: Any, column: Field) -> pa.Scalar:

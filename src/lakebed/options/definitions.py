@@ -588,7 +588,7 @@ _FLINK: Final = (
 
 _SPARK: Final = (
     Option("write.merge-schema", HONOURED, BOOL, "false", "Whether a Spark write adds columns that the data has and the table does not have."),
-    Option("write.merge-schema.explicit-cast", HONOURED, BOOL, "false", "Whether write.merge-schema may change columns to narrower types. Lakebed raises an error at such a write."),
+    Option("write.merge-schema.explicit-cast", KEPT, BOOL, "false", "Whether write.merge-schema.type-widening may also change columns to narrower types, as Paimon's Spark connector does."),
     Option("write.merge-schema.type-widening", HONOURED, BOOL, "false", "Whether write.merge-schema may change columns to wider types."),
     Option("write.use-v2-write", KEPT, BOOL, "false", "Whether Paimon's Spark connector writes through Spark's second data source API."),
     Option("write.hive-style-dynamic-partition.enabled", KEPT, BOOL, "false", "Whether inserts of other engines order columns as Hive does."),

@@ -94,7 +94,6 @@ class TableOptions:
     write_only = required("write-only", bool)
     read_allow_full_scan = required("read.allow.fullScan", bool)
     write_merge_schema = required("write.merge-schema", bool)
-    write_merge_schema_explicit_cast = required("write.merge-schema.explicit-cast", bool)
     write_merge_schema_type_widening = required("write.merge-schema.type-widening", bool)
 
     # Snapshots, changelogs, tags and consumers

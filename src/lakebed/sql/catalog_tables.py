@@ -24,7 +24,7 @@ from lakebed.sql.ddl import PATH
 from lakebed.sql.evolve_on_write import evolved, merges_schema
 from lakebed.sql.jvm.jvm_values import Jvm, struct_type
 from lakebed.sql.jvm.proxy import Proxy
-from lakebed.sql.options_in_names import passes_options
+from lakebed.sql.options_in_names import as_table_options, passes_options
 from lakebed.sql.pushed_filters import nodes
 from lakebed.sql.row_changes import change_rows
 from lakebed.sql.sys_tables import GlobalTable
@@ -302,7 +302,7 @@ def _own_options(options: Any, others: frozenset[str] = frozenset()) -> dict[str
     given = {str(key): str(value) for key, value in dict(options.asCaseSensitiveMap()).items()}
     return {
         key: value
-        for key, value in given.items()
+        for key, value in as_table_options(given).items()
         if not key.startswith(_SPARKS_OWN_OPTIONS) and key.lower() not in STREAM_ONLY | others
     }
 

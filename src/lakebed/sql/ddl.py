@@ -15,6 +15,7 @@ from lakebed.format.types.nested_defaults import is_constructor
 from lakebed.format.types.spark_types import DEFAULT_KEY, fields_from_spark
 from lakebed.format.types.sql_types import parse_literal
 from lakebed.sql.jvm.jvm_values import Jvm
+from lakebed.sql.options_in_names import DELTA_MERGE_SCHEMA
 
 _PROVIDERS: Final = ("paimon", "lakebed")
 PATH: Final = "path"
@@ -27,6 +28,7 @@ _SPARKS_OWN: Final = frozenset(
 _STORED_AS: Final = "hive.stored-as"
 _REPLACING: Final = {"DeleteColumn", "AddColumn"}  # in one statement only REPLACE COLUMNS has both
 _OPTION_COPY: Final = "option."
+_OF_WRITE: Final = DELTA_MERGE_SCHEMA.lower()  # an option of a writer is none of the table that it creates
 _STRING: Final = re.compile(r"'(?:[^'\\]|\\.|'')*'", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "%": "\\%", "_": "\\_"}
@@ -74,7 +76,9 @@ def definition(
     own = {
         name: value
         for name, value in properties.items()
-        if name not in _SPARKS_OWN and name != PATH and name not in _KEY_NAMES and not name.startswith(_OPTION_COPY)
+        if name not in {*_SPARKS_OWN, PATH, *_KEY_NAMES}
+        and name.lower() != _OF_WRITE
+        and not name.startswith(_OPTION_COPY)
     }
     fields = struct_fields(jvm.connector.catalog.CatalogV2Util.v2ColumnsToStructType(columns))
     return Definition(

@@ -1,8 +1,9 @@
 """Option ``write.merge-schema``: adds the columns of new rows to the table when the rows are written.
 
 Spark does not check or cast rows for such a table. This is done here, with the methods that Spark uses for other
-tables: they cast values, fill missing columns with defaults and raise Spark's errors. The new columns are stored right
-before the commit, so a write that fails does not add columns.
+tables: they cast values, fill missing columns with defaults and raise Spark's errors. Texts are cast to the types of
+the columns, as in other writes. The new columns are stored right before the commit, so a write that fails does not add
+columns.
 """
 
 from __future__ import annotations
@@ -37,8 +38,7 @@ def evolved(table: Table, columns: StructType) -> Table:
     known = {field.name.lower() for field in table.schema.fields}
     given = [column for column in columns if column.dataType.typeName() != "void" or column.name.lower() not in known]
     data = [replace(field, type=all_nullable(field.type)) for field in fields_from_spark(type(columns)(given))]
-    widen = options.write_merge_schema_type_widening or options.write_merge_schema_explicit_cast
-    changes = merging_changes(table.schema.fields, data, widen=widen)
+    changes = merging_changes(table.schema.fields, data, widen=options.write_merge_schema_type_widening)
     return with_changes(table, changes) if changes else table
 
 

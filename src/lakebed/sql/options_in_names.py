@@ -7,16 +7,25 @@ through their names, and tables of ``spark.read.option(...).table(...)`` get the
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
+from lakebed.options import TableOptions
 from lakebed.sql.jvm.jvm_values import Jvm, version_numbers
 
 _OPTIONS_WHEN_LOADED: Final = (4, 3)
+DELTA_MERGE_SCHEMA: Final = "mergeSchema"
 
 
 def passes_options(version: str) -> bool:
     """Whether this version of Spark passes the options of a query to the catalog when it loads a table."""
     return version_numbers(version) >= _OPTIONS_WHEN_LOADED
+
+
+def as_table_options(given: Mapping[Any, Any]) -> dict[str, str]:
+    """Returns the options of a query; ``mergeSchema``, as Delta calls it, is ``write.merge-schema``."""
+    ours = TableOptions.write_merge_schema.name
+    return {ours if str(k).lower() == DELTA_MERGE_SCHEMA.lower() else str(k): str(v) for k, v in dict(given).items()}
 
 
 def check_parser(jvm: Jvm) -> None:

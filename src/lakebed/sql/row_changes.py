@@ -1,6 +1,7 @@
 """Runs UPDATE, DELETE and MERGE, given the plan of Spark, as one DataFrame and one commit.
 
-Changes of primary-key tables are written as new rows and deletes. Merge engines that would not show them are refused.
+Changes of primary-key tables are written as new rows and deletes. Merge engines that would not show them are refused;
+a DELETE rewrites their files instead.
 
 Append tables are rewritten: the commit replaces the files that were read by files with all their rows, changed or not.
 The statement fails if another commit has removed one of the files.
@@ -26,7 +27,14 @@ from lakebed.spark.read.read_frame import to_spark
 from lakebed.sql.jvm.jvm_values import Jvm
 from lakebed.sql.jvm.proxy import JavaThrow
 from lakebed.table import Table
-from lakebed.table.internals import check_row_changes, check_row_deletes, parts_of, replace_rows
+from lakebed.table.internals import (
+    check_row_changes,
+    check_row_deletes,
+    delete_keys,
+    must_rewrite_deletes,
+    parts_of,
+    replace_rows,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -157,8 +165,13 @@ def _update(target: _Target, plan: Any) -> None:
 def _delete(target: _Target, plan: Any) -> None:
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - Spark is optional
 
-    check_row_deletes(target.table)
     hit = target.column(plan.condition())
+    if target.keyed and must_rewrite_deletes(target.table):
+        scan = target.table.scan()
+        names = (*target.schema.partition_keys, *target.schema.trimmed_primary_key)
+        rows = target.rows_of(scan).filter(hit).select(*target.as_stored(target.columns)).select(*names)
+        delete_keys(target.table, scan, rows.toArrow())
+        return
     if target.keyed:
         gone = target.rows().filter(hit).select(*target.as_stored(target.columns), F.lit(_DELETE).alias(_KIND))
         target.write_changes(gone)

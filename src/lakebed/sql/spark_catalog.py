@@ -43,7 +43,13 @@ _PROCEDURES: Final = _SYS
 _DEFAULT_DATABASE: Final = "default"
 # Options that decide which columns a table has or takes, or which rows a system table shows. Spark passes them when it
 # loads the table (since 4.3).
-_STATE_OPTIONS: Final = ("branch", MERGE_SCHEMA, *INCREMENTAL_OPTIONS, *(f"scan.{name}" for name in SCAN_OPTIONS))
+_STATE_OPTIONS: Final = (
+    "branch",
+    MERGE_SCHEMA,
+    options_in_names.DELTA_MERGE_SCHEMA,
+    *INCREMENTAL_OPTIONS,
+    *(f"scan.{name}" for name in SCAN_OPTIONS),
+)
 _OF_ONE_TABLE: Final = frozenset({"path", "location", "branch", "owner"})
 _INHERITED: Final = " (inherited)"
 _CAPABILITIES: Final = ("SUPPORT_COLUMN_DEFAULT_VALUE", "SUPPORT_TABLE_CONSTRAINT")
@@ -168,7 +174,7 @@ class Catalog(
         return self._jvm.array(summaries, [summaries.of(ident, "MANAGED") for ident in self.listTables(namespace)])
 
     def loadTable(self, ident: Any, *more: Any) -> Any:  # noqa: N802 - Java's name
-        given = dict(more[1].asCaseSensitiveMap()) if len(more) == 2 else {}
+        given = options_in_names.as_table_options(more[1].asCaseSensitiveMap()) if len(more) == 2 else {}
         return self._loaded(ident, _travel(more), given)
 
     def _loaded(self, ident: Any, travel: Mapping[str, Any], given: Mapping[str, str]) -> Any:
@@ -176,6 +182,7 @@ class Catalog(
         if name is None:
             raise no_such_table(self._jvm, ident)
         name, hidden = options_in_names.name_and_options(self._jvm, name)
+        hidden = options_in_names.as_table_options(hidden)
         options = {**session_options(self._jvm, self._catalog_name, name), **hidden, **given}
         title = f"{self._catalog_name}.{name}"
         about_all = global_table(self._lake, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from lakebed.format.schema.evolution import Change
 from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.store import TableStore
-from lakebed.operations.delete import check_removes
+from lakebed.operations.delete import check_removes, delete_by_rewrite, rewrites_deletes
 from lakebed.operations.read_changes import Part
 from lakebed.operations.replace_rows import replace_rows as replace_files
 from lakebed.operations.replace_table import replaced_schema
@@ -49,6 +50,32 @@ def check_row_deletes(table: Table) -> None:
     """Raises for a primary-key table whose merge engine cannot delete single rows."""
     if table.schema.primary_keys:
         check_removes(MergeSpec.of(table.schema), table.name)
+
+
+def must_rewrite_deletes(table: Table) -> bool:
+    """Whether a DELETE rewrites the files of a primary-key table, because its merge engine has no deletes.
+
+    Raises:
+        UnsupportedError: Rows of the table cannot be deleted.
+    """
+    return rewrites_deletes(store_of(table))
+
+
+def delete_keys(table: Table, scan: Scan, keys: pa.Table) -> Snapshot | None:
+    """Deletes rows of a primary-key table by rewriting its files.
+
+    Args:
+        table: The table.
+        scan: The scan in which the rows were found.
+        keys: The partitions and keys of the rows.
+
+    Returns:
+        The new snapshot; ``None`` if there are no rows.
+    """
+    store = store_of(table)
+    who = Identity.of(checked_schema(store, writing=True))
+    run = partial(delete_by_rewrite, store, scan.snapshot, keys, who)
+    return table._by_the_rules(lambda guard: run(guard=guard))  # noqa: SLF001 - this module is the one way to it
 
 
 def with_changes(table: Table, changes: Sequence[Change]) -> Table:

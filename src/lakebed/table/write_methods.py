@@ -13,7 +13,12 @@ from lakebed.format.snapshot import Snapshot
 from lakebed.metadata.commit.identity import Identity
 from lakebed.metadata.one_look import one_look
 from lakebed.metadata.store import TableStore
-from lakebed.operations.delete import delete_from_append_table, delete_from_keyed_table
+from lakebed.operations.delete import (
+    delete_by_rewrite,
+    delete_from_append_table,
+    delete_from_keyed_table,
+    rewrites_deletes,
+)
 from lakebed.operations.drop_partitions import drop_partitions
 from lakebed.operations.overwrite import overwrite as overwrite_rows
 from lakebed.operations.read import BranchRead
@@ -120,7 +125,10 @@ class WriteMethods:
     def delete(self, where: Where) -> Snapshot | None:
         """Deletes the rows that satisfy a condition.
 
-        Append tables rewrite the files that contain such rows. Primary-key tables write deletes for their keys.
+        Append tables rewrite the files that contain such rows. Primary-key tables write deletes for their keys. If
+        their merge engine has no deletes (``first-row``, and ``partial-update`` and ``aggregation`` that do not remove
+        records on delete), they rewrite the files that contain the keys, which needs a compaction before it where
+        several files contain one of the keys.
 
         Args:
             where: The condition, in the forms that :meth:`scan` takes.
@@ -131,7 +139,7 @@ class WriteMethods:
         Raises:
             CommitConflictError: Another commit removed a file that this one rewrites.
             ExpressionError: ``where`` cannot be parsed or does not fit the columns.
-            UnsupportedError: The merge engine of the table cannot delete rows, or this is main of a chain table.
+            UnsupportedError: The table ignores deletes, has to be compacted first, or is main of a chain table.
 
         Example:
             >>> orders.delete("customer = 'ann'").id, orders.count()
@@ -145,7 +153,12 @@ class WriteMethods:
             raise OptionError("delete() needs a condition; truncate() deletes all rows")
         if not schema.primary_keys:
             return self._after(lambda: delete_from_append_table(self._store, node, who))
-        matching = BranchRead(self._store, schema, self._store.snapshots.latest(), schema.fields, node)
+        latest = self._store.snapshots.latest()
+        if rewrites_deletes(self._store):
+            keys = schema.select((*schema.partition_keys, *schema.trimmed_primary_key))
+            found = BranchRead(self._store, schema, latest, keys, node).to_arrow()
+            return self._by_the_rules(lambda guard: delete_by_rewrite(self._store, latest, found, who, guard))
+        matching = BranchRead(self._store, schema, latest, schema.fields, node)
         return self._by_the_rules(lambda guard: delete_from_keyed_table(self._store, matching.to_arrow(), who, guard))
 
     @one_look()

@@ -43,7 +43,9 @@ def test_columns_are_added_and_types_stay(table: str, data: str, expected: str) 
     [
         ("a INT NOT NULL", "a BIGINT", "a BIGINT NOT NULL"),
         ("a BIGINT", "a INT", "a BIGINT"),
-        ("a INT", "a STRING", "a STRING"),
+        ("a INT", "a STRING", "a INT"),
+        ("a VARCHAR(2)", "a STRING", "a STRING"),
+        ("l ARRAY<INT>", "l ARRAY<STRING>", "l ARRAY<INT>"),
         ("a STRING", "a INT", "a STRING"),
         ("a DATE", "a INT", "a DATE"),
         ("s ROW<x INT>", "s ROW<x BIGINT>", "s ROW<x BIGINT>"),

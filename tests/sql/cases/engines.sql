@@ -13,9 +13,9 @@ UPDATE p SET a = NULL WHERE id = 1;
 UPDATE p SET a = nullif(a, 3);
 --! would set 'a' to NULL
 DELETE FROM p WHERE id = 1;
---! cannot be deleted one by one: its 'merge-engine' is partial-update;
+--! please use
 DELETE FROM p WHERE id IN (SELECT 1);
---! cannot be deleted one by one: its 'merge-engine' is partial-update;
+--! please use
 MERGE INTO p USING (SELECT 1 AS id, 1 AS a, CAST(NULL AS INT) AS b) s ON p.id = s.id WHEN MATCHED THEN UPDATE SET *;
 --! MERGE would set 'b' to NULL
 MERGE INTO p USING (SELECT 1 AS id, 1 AS a, 10 AS b) s ON p.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
@@ -30,6 +30,17 @@ INSERT INTO p VALUES (4, NULL, 4);
 UPDATE p SET a = NULL, b = 5 WHERE id = 4;
 SELECT * FROM p WHERE id = 4;
 --> 4 | NULL | 5
+CALL sys.compact(table => 'p');
+DELETE FROM p WHERE b > 5 AND id < 3;
+SELECT * FROM p ORDER BY id;
+--> 2 | 2 | 2
+--> 3 | 5 | 6
+--> 4 | NULL | 5
+DELETE FROM p WHERE id IN (SELECT 2) OR a IS NULL;
+INSERT INTO p VALUES (2, NULL, 9);
+SELECT * FROM p ORDER BY id;
+--> 2 | NULL | 9
+--> 3 | 5 | 6
 TRUNCATE TABLE p;
 CREATE TABLE g (id INT NOT NULL, a INT, s INT) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'merge-engine' = 'partial-update', 'fields.s.sequence-group' = 'a');
 INSERT INTO g VALUES (1, 1, 1);
@@ -56,7 +67,7 @@ SELECT id FROM a WHERE n = 10;
 UPDATE a SET n = 0;
 --! UPDATE replaces values, but 'merge-engine' = aggregation
 DELETE FROM a WHERE id = 1;
---! cannot be deleted one by one: its 'merge-engine' is aggregation;
+--! please use
 MERGE INTO a USING (SELECT 1 AS id, 5L AS n, 6 AS m) s ON a.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *;
 --! MERGE replaces values, but 'merge-engine' = aggregation
 INSERT OVERWRITE a VALUES (9, 9, 9);
@@ -72,7 +83,11 @@ SELECT * FROM f ORDER BY id;
 UPDATE f SET v = 'x';
 --! UPDATE replaces values, but 'merge-engine' = first-row
 DELETE FROM f WHERE id = 1;
---! cannot be deleted one by one: its 'merge-engine' is first-row.
+INSERT INTO f VALUES (1, 'again');
+SELECT * FROM f ORDER BY id;
+--> 1 | again
+--> 2 | b
+--> 3 | c
 CREATE TABLE i (id INT NOT NULL, v STRING) TBLPROPERTIES ('primary-key' = 'id', 'bucket' = '1', 'ignore-delete' = 'true');
 INSERT INTO i VALUES (1, 'a');
 DELETE FROM i WHERE id = 1;

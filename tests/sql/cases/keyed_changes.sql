@@ -19,6 +19,6 @@ UPDATE p SET a = 7;
 SELECT * FROM p;
 --> 1 | 7 | 2
 DELETE FROM p WHERE id IN (SELECT 1);
---! cannot be deleted one by one
+--! please use
 SELECT count(*) FROM p;
 --> 1

@@ -1,8 +1,9 @@
 """The schema changes that ``write.merge-schema`` makes, so that a table accepts rows with other columns.
 
 New columns, also inside structs, are added at the end and are nullable. Types of existing columns change only with
-``widen``, and only to types that can represent every value of the old type. Names are compared without case. Columns
-that still do not fit are refused by the write.
+``widen``, and only to types that can represent every value of the old type. A number does not become a text: the write
+casts texts to the type of the column. Names are compared without case. Columns that still do not fit are refused by the
+write.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from lakebed.format.schema.evolution import AddColumn, Change, UpdateColumnType
-from lakebed.format.types.data_types import Array, DataType, Field, Map, Row, nullable
+from lakebed.format.types.data_types import STRING_ROOTS, Array, Atomic, DataType, Field, Map, Row, nullable
 from lakebed.format.types.widening import can_widen
 
 
@@ -46,5 +47,10 @@ def _in_type(old: DataType, new: DataType, path: tuple[str, ...], *, widen: bool
         case Map(_, old_value), Map(_, new_value):
             yield from _in_type(old_value, new_value, (*path, "value"), widen=widen)
         case _:
-            if widen and can_widen(old, new) and not can_widen(new, old):
+            text = _is_text(new) and not _is_text(old)
+            if widen and not text and can_widen(old, new) and not can_widen(new, old):
                 yield UpdateColumnType(path, replace(new, nullable=old.nullable))
+
+
+def _is_text(data_type: DataType) -> bool:
+    return isinstance(data_type, Atomic) and data_type.root in STRING_ROOTS

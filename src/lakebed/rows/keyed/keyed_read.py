@@ -101,6 +101,14 @@ class KeyedReader:
             for table in self._run(entries, job):
                 yield from self._as_declared([table]).to_batches()
 
+    def file_rows(self, entry: pa.Table, fields: tuple[Field, ...], *, system: bool = False) -> pa.Table:
+        """The rows of one file without those that a deletion vector marks, in the order of the file.
+
+        With ``system`` they have their sequence numbers and kinds.
+        """
+        names = SYSTEM_SCHEMA.names if system else ()
+        return self._merger(fields).read(self._sources(entry)[0], fields, None, system=names)
+
     def merge_pieces(
         self,
         entries: pa.Table,

@@ -20,6 +20,7 @@ import org.apache.spark.sql.connector.catalog.CatalogV2Util;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.Option;
@@ -77,7 +78,8 @@ public final class Plans {
       int place = Shapes.find(schema.fields(), given.name());
       Expression value = (Expression) given;
       if (place >= 0) {
-        value = Shapes.byName(value, schema.fields()[place].dataType(), null, true);
+        DataType wanted = schema.fields()[place].dataType();
+        value = Shapes.byName(TextCasts.cast(value, wanted, true), wanted, null, true);
       }
       columns.addOne(value == (Object) given ? given : named(value, given.name()));
     }

@@ -169,7 +169,14 @@ public final class ResolutionRule extends Rule {
     public boolean isDefinedAt(Object node) {
       return node instanceof Assignment
           && ((Assignment) node).key().resolved()
-          && ((Assignment) node).value().resolved();
+          && (((Assignment) node).value().resolved() || isInsertion(((Assignment) node).value()));
+    }
+
+    /** Whether Spark has added a cast to the type of the column; with structs inside it may be one that cannot be. */
+    private static boolean isInsertion(Expression value) {
+      return value instanceof Cast
+          && ((Cast) value).child().resolved()
+          && ((TreeNode) value).getTagValue(Cast$.MODULE$.BY_TABLE_INSERTION()).isDefined();
     }
 
     public Object applyOrElse(Object node, Function1 otherwise) {
@@ -182,13 +189,12 @@ public final class ResolutionRule extends Rule {
     }
 
     private Expression shaped(Expression given, DataType wanted) {
-      Expression value = TextCasts.cast(given, wanted);
-      boolean isCast = value instanceof Cast && ((TreeNode) value).getTagValue(Cast$.MODULE$.BY_TABLE_INSERTION()).isDefined();
-      if (!isCast) {
+      Expression value = TextCasts.cast(given, wanted, true);
+      if (!isInsertion(value)) {
         return Shapes.byName(value, wanted, null, fills);
       }
-      Expression inner = ((Cast) value).child(); // Spark has added the cast already
-      Expression changed = Shapes.byName(inner, wanted, null, fills);
+      Expression inner = ((Cast) value).child();
+      Expression changed = Shapes.byName(TextCasts.cast(inner, wanted, true), wanted, null, fills);
       if (changed == inner) {
         return value;
       }

@@ -12,9 +12,13 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.AtomicType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.Iterator;
@@ -29,17 +33,54 @@ import scala.collection.mutable.ArrayBuffer;
  */
 final class TextCasts {
 
-  /** Returns a value as one of the wanted type if it is a text and the type is another one; otherwise the value itself. */
-  static Expression cast(Expression value, DataType wanted) {
+  /**
+   * Returns a value with its texts cast, also those inside of arrays, maps and structs; the value itself if it has none. The
+   * fields of its structs belong to those of the same name, or to those at the same place.
+   */
+  static Expression cast(Expression value, DataType wanted, boolean byName) {
     DataType given = value.dataType();
+    DataType cast = castType(given, wanted, byName);
+    boolean applies = cast != given && ((SQLConf) SQLConf.get()).storeAssignmentPolicy().toString().equals("ANSI");
+    return applies ? new Cast(value, cast, Option.empty(), EvalMode$.MODULE$.ANSI()) : value;
+  }
+
+  /** Returns a type with the wanted types in place of its texts; the type itself if none is to be cast. */
+  private static DataType castType(DataType given, DataType wanted, boolean byName) {
+    if (given instanceof ArrayType && wanted instanceof ArrayType) {
+      ArrayType array = (ArrayType) given;
+      DataType element = castType(array.elementType(), ((ArrayType) wanted).elementType(), byName);
+      return element == array.elementType() ? given : new ArrayType(element, array.containsNull());
+    }
+    if (given instanceof MapType && wanted instanceof MapType) {
+      MapType map = (MapType) given;
+      DataType key = castType(map.keyType(), ((MapType) wanted).keyType(), byName);
+      DataType value = castType(map.valueType(), ((MapType) wanted).valueType(), byName);
+      return key == map.keyType() && value == map.valueType() ? given : new MapType(key, value, map.valueContainsNull());
+    }
+    if (given instanceof StructType && wanted instanceof StructType) {
+      return castFields((StructType) given, (StructType) wanted, byName);
+    }
     boolean applies =
         given instanceof StringType
             && wanted instanceof AtomicType
             && !(wanted instanceof StringType)
             && !Cast$.MODULE$.canANSIStoreAssign(given, wanted)
-            && Cast$.MODULE$.canAnsiCast(given, wanted)
-            && ((SQLConf) SQLConf.get()).storeAssignmentPolicy().toString().equals("ANSI");
-    return applies ? new Cast(value, wanted, Option.empty(), EvalMode$.MODULE$.ANSI()) : value;
+            && Cast$.MODULE$.canAnsiCast(given, wanted);
+    return applies ? wanted : given;
+  }
+
+  private static DataType castFields(StructType given, StructType wanted, boolean byName) {
+    StructField[] fields = new StructField[given.fields().length];
+    boolean changes = false;
+    for (int i = 0; i < fields.length; i++) {
+      StructField field = given.fields()[i];
+      int place = byName ? Shapes.find(wanted.fields(), field.name()) : i;
+      boolean known = place >= 0 && place < wanted.fields().length;
+      DataType type = known ? castType(field.dataType(), wanted.fields()[place].dataType(), byName) : field.dataType();
+      changes |= type != field.dataType();
+      fields[i] = new StructField(field.name(), type, field.nullable(), field.metadata());
+    }
+    return changes ? new StructType(fields) : given;
   }
 
   /**
@@ -60,7 +101,7 @@ final class TextCasts {
     for (int i = 0; i < query.output().size(); i++) {
       Attribute given = (Attribute) query.output().apply(i);
       Attribute wanted = target(insert, table, given, i);
-      Expression value = wanted == null ? (Expression) given : cast((Expression) given, wanted.dataType());
+      Expression value = wanted == null ? (Expression) given : cast((Expression) given, wanted.dataType(), insert.byName());
       changes |= value != given;
       columns.addOne(value == given ? given : Plans.named(value, given.name()));
     }
