@@ -95,7 +95,7 @@ def test_the_java_is_looked_at_before_spark_is_started(tmp_path: Path) -> None:
 
 
 def test_no_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(LakebedError, match=r"pip install 'lakebed\[spark\]'"):
         session.get_session()
 
