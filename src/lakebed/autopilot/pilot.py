@@ -93,7 +93,7 @@ class Autopilot:
     """Looks after the tables of a warehouse.
 
     Example:
-        >>> pilot = lakebed.Autopilot(lake)
+        >>> pilot = Autopilot(lake)
         >>> print(pilot.plan())  # doctest: +ELLIPSIS
         1 job to do:
         ...

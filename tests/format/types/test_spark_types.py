@@ -144,6 +144,6 @@ def test_columns_need_a_struct() -> None:
 
 
 def test_without_pyspark_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyspark.sql.types", None)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
     with pytest.raises(UnsupportedError, match=r"lakebed\[spark\]"):
         schema_to_spark(parse_columns("a INT"))
