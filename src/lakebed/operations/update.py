@@ -151,7 +151,7 @@ def update_keyed_table(
         return None
     changed = values.given_to(matching)
     if TableOptions(schema.options).merge_engine == "partial-update":
-        _check_no_new_nulls(matching, changed, store.name)
+        check_no_new_nulls(matching, changed, store.name)
 
     def make(files: NewFiles) -> Commit:
         change = Change(entries=files.data, changelog=files.changelog, index=files.index)
@@ -160,7 +160,8 @@ def update_keyed_table(
     return write_files(store, changed, make, guard=guard)
 
 
-def _check_no_new_nulls(old: pa.Table, new: pa.Table, name: str) -> None:
+def check_no_new_nulls(old: pa.Table, new: pa.Table, name: str) -> None:
+    """Raises UnsupportedError if a value of the same rows became null."""
     for column in old.column_names:
         lost = pc.and_(pc.is_valid(old[column]), pc.is_null(new[column]))
         if pc.any(lost).as_py():

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from lakebed.errors import OptionError
 from lakebed.format import predicate as pred
 from lakebed.format.partition_names import partition_predicate
@@ -20,13 +22,16 @@ from lakebed.operations.delete import (
     rewrites_deletes,
 )
 from lakebed.operations.drop_partitions import drop_partitions
+from lakebed.operations.merge import Clauses, Counts, Merge, merge_into_append_table, merge_into_keyed_table
 from lakebed.operations.overwrite import overwrite as overwrite_rows
 from lakebed.operations.read import BranchRead
 from lakebed.operations.update import NewValues, update_append_table, update_keyed_table
 from lakebed.operations.write import Guard
 from lakebed.operations.write import write as write_rows
+from lakebed.rows.open_data import open_batches
 from lakebed.rows.where import Where, condition_of
 from lakebed.spark.choose_engine import engine_for
+from lakebed.table.merge_builder import MergeBuilder
 from lakebed.table_checks import checked_schema
 from lakebed.table_kinds import rules_of
 from lakebed.table_rules.write_guard import Drop
@@ -199,6 +204,49 @@ class WriteMethods:
             return self._after(lambda: update_append_table(self._store, new, node, who))
         matching = BranchRead(self._store, schema, self._store.snapshots.latest(), schema.fields, node)
         return self._by_the_rules(lambda guard: update_keyed_table(self._store, new, matching.to_arrow(), who, guard))
+
+    def merge(self, source: Any, on: str | Sequence[str] | Mapping[str, str]) -> MergeBuilder:
+        """Begins a merge: rows of a source update, delete or insert rows of the table, in one commit.
+
+        Args:
+            source: The rows to merge, in the forms that :meth:`write` takes. They are held in memory.
+            on: The columns by which rows match: a name, several names, or names in the table to names in the source.
+
+        Returns:
+            The merge, without clauses yet. :meth:`MergeBuilder.execute` carries it out.
+
+        Raises:
+            DataError: The source is not in a known form.
+            NotFoundError: There is no such column.
+
+        Example:
+            >>> rows = [{"id": 1, "amount": 11.0}, {"id": 7, "amount": 1.0}]
+            >>> merge = orders.merge(rows, on="id").when_matched_update_all().when_not_matched_insert_all()
+            >>> print(merge.execute())
+            updated 1 row, deleted 0, inserted 1, as snapshot 2
+        """
+        schema = checked_schema(self._store, writing=True)
+        opened = open_batches(source, schema.fields, where=f"table {self._store.name}")
+        rows = opened.read_all() if isinstance(opened, pa.RecordBatchReader) else opened
+        if isinstance(source, list | tuple):  # of dictionaries: a column that none of them has is none of the source
+            named = {name for row in source if isinstance(row, Mapping) for name in row}
+            rows = rows.select([name for name in rows.column_names if name in named or not named])
+        names = [on] if isinstance(on, str) else on
+        pairs = list(names.items()) if isinstance(names, Mapping) else [(name, name) for name in names]
+
+        @one_look()
+        def run(rows: pa.Table, clauses: Clauses) -> tuple[Snapshot | None, Counts]:
+            now = checked_schema(self._store, writing=True)
+            rules_of(self._store).check_row_changes()
+            who = Identity.of(now)
+            merge = Merge(now, self._store.name, rows, pairs, clauses)
+            if now.primary_keys:
+                done = self._by_the_rules(lambda guard: merge_into_keyed_table(self._store, merge, who, guard))
+            else:
+                done = self._after(lambda: merge_into_append_table(self._store, merge, who))
+            return done, merge.counts
+
+        return MergeBuilder(rows, tuple(schema.field_names), tuple(target for target, _ in pairs), run)
 
     @one_look()
     def truncate(self, *, force: bool = False) -> Snapshot | None:
