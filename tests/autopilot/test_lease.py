@@ -38,19 +38,19 @@ def test_of_many_processes_one_takes_it(folder: str) -> None:
 
 def test_a_killed_holder_is_replaced(folder: str, tmp_path: Path) -> None:
     ready = tmp_path / "ready"
-    process = start(hold, (folder, 2.0, str(ready)))
+    process = start(hold, (folder, 4.0, str(ready)))
     while not ready.exists():
         time.sleep(0.01)
     storage = open_storage(folder, {})
-    time.sleep(3)  # longer than the lease, and it is still held: its holder writes signs of life
+    time.sleep(5)  # longer than the lease, and it is still held: its holder writes signs of life
     with pytest.raises(HeldError):
-        Lease.take(storage, folder, seconds=2)
+        Lease.take(storage, folder, seconds=4)
     process.kill()
     process.join()
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while True:
         try:
-            lease = Lease.take(storage, folder, seconds=2)
+            lease = Lease.take(storage, folder, seconds=4)
             break
         except HeldError:
             assert time.monotonic() < end

@@ -150,8 +150,8 @@ def test_loopback_addresses() -> None:
 
 def test_connections_that_send_no_request_end(folder: Path) -> None:
     """Half-open connections, and those that send a byte now and then, do not stay; the service answers meanwhile."""
-    settings = Settings(warehouses={"shop": str(folder)}, limits=Limits(header_seconds=0.5))
-    config = uvicorn.Config(create_app(settings), log_level="critical", http=timed_connections(0.5))
+    settings = Settings(warehouses={"shop": str(folder)}, limits=Limits(header_seconds=1.5))
+    config = uvicorn.Config(create_app(settings), log_level="critical", http=timed_connections(1.5))
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -165,14 +165,14 @@ def test_connections_that_send_no_request_end(folder: Path) -> None:
             with contextlib.suppress(OSError):
                 for byte in b"GET /healthz HTTP/1.1":
                     dripping.sendall(bytes([byte]))
-                    time.sleep(0.1)
+                    time.sleep(0.2)
                     assert time.monotonic() < ended
                 pytest.fail("a slow request was not cut off")
             for one in silent:
                 with contextlib.suppress(ConnectionResetError):
                     assert one.recv(1) == b""
                 one.close()
-            time.sleep(1)
+            time.sleep(2)
             assert client.get("/healthz").status_code == 200  # between requests a connection may rest
         dripping.close()
         server.should_exit = True

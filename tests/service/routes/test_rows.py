@@ -217,8 +217,8 @@ def test_a_client_that_goes_frees_its_place(serve: Serve, tmp_path: Path, monkey
     gone = time.monotonic()
     monkeypatch.setattr(Patience, "note", note)
     assert get(client, f"{TABLES}/wide/rows", limit=1)["has_more"] is True
-    assert time.monotonic() - gone < 4  # all 40 files would take 8 seconds
-    assert len(noted) < 30
+    assert time.monotonic() - gone < 6  # all 40 files would take 8 seconds
+    assert len(noted) < 35
 
 
 def test_a_condition_that_fails_on_rows_is_the_fault_of_the_request(serve: Serve, tmp_path: Path) -> None:
