@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -11,7 +12,10 @@ from tests.races.crew import start, together
 
 import lakebed
 from lakebed.autopilot import Autopilot, Budget, JobKind, JobRecord, JobState
+from lakebed.autopilot import pilot as pilot_module
+from lakebed.autopilot.journal import Journal
 from lakebed.autopilot.lease import Lease
+from lakebed.autopilot.needs import needs_of
 from lakebed.lake_internals import storage_of
 from lakebed.metadata.plan.file_scan import live_entries
 from lakebed.table.internals import store_of
@@ -152,6 +156,34 @@ def test_the_jobs_of_a_lost_lease_stop(lake: lakebed.Lake, monkeypatch: pytest.M
     (record,) = Autopilot(lake, lease_seconds=3600).run_once()
     assert record.state is JobState.INTERRUPTED
     taken[0].release()
+
+
+def test_an_unexpected_error_ends_neither_a_round_nor_the_autopilot(
+    lake: lakebed.Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fragmented(lake, "db.bad")
+    good = fragmented(lake, "db.good")
+    fails = [2]
+
+    def sometimes(patient: Any) -> Any:
+        if patient.table.name == "db.bad":
+            raise ZeroDivisionError("broken")
+        return needs_of(patient)
+
+    def first_rounds_fail(*args: Any, **more: Any) -> Any:
+        if fails[0]:
+            fails[0] -= 1
+            raise ZeroDivisionError("broken")
+        return journal_begin(*args, **more)
+
+    journal_begin = Journal.begin
+    monkeypatch.setattr(pilot_module, "needs_of", sometimes)
+    monkeypatch.setattr(Journal, "begin", first_rounds_fail)
+    pilot = Autopilot(lake, interval=0.05)
+    assert ("db.bad", "ZeroDivisionError: broken") in pilot.plan().left_alone
+    stop = threading.Event()
+    pilot.run(stop, lambda record: stop.set() if record.finished_millis else None)
+    assert files(good) == 1
 
 
 @pytest.mark.local_disk

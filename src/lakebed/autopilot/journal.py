@@ -1,13 +1,15 @@
 """The journal of an autopilot: one small file for every job, in ``.lakebed/autopilot/jobs/`` of the warehouse.
 
 A record is written when a job begins and again when it ends, so it outlives the process. A record that still says
-``running``, of a lease that no longer holds, belongs to a process that died. The newest records are kept.
+``running``, of a lease that no longer holds, belongs to a process that died. The newest records are kept, and for each
+table the last success of each kind, however old: it says when a job is due again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import threading
 import time
 import uuid
 from collections.abc import Callable
@@ -21,6 +23,7 @@ from lakebed.errors import LakebedError, NotFoundError
 from lakebed.storage import Storage, run_all
 
 _KEPT: Final = 2000
+_PRUNED_AT_ONCE: Final = 100
 _DIGITS: Final = 15
 
 
@@ -64,6 +67,10 @@ class JobRecord:
     finished_millis: int | None = None
     summary: str = ""
 
+    @property
+    def is_success(self) -> bool:
+        return self.state is JobState.SUCCEEDED
+
 
 class Journal:
     """The jobs of a warehouse, oldest first in memory."""
@@ -72,26 +79,39 @@ class Journal:
         self._storage, self._folder = storage, folder
         self._now = now or _millis
         self._records: dict[str, JobRecord] = {}
+        self._lock = threading.RLock()
 
     def load(self, lease: int | None = None) -> None:
-        """Reads the records of earlier processes.
+        """Reads the records that are new, or that were not final when they were read.
 
         Args:
             lease: The number of the lease that holds now. Jobs of older leases that seem to run were interrupted.
         """
-        names = sorted(info.name for info in self._storage.list(self._folder) if info.name.endswith(".json"))
-        for name in names[:-_KEPT]:
-            with contextlib.suppress(LakebedError):
-                self._storage.delete(f"{self._folder}/{name}")
-        new = [name for name in names[-_KEPT:] if self._is_open(name.removesuffix(".json"))]
-        for record in run_all(self._storage, [partial(self._read, name) for name in new]):
-            if record is None:
-                continue
-            is_dead = record.state is JobState.RUNNING and lease is not None and record.lease < lease
-            self._records[record.id] = replace(record, state=JobState.INTERRUPTED) if is_dead else record
+        with self._lock:
+            names = {info.name.removesuffix(".json") for info in self._storage.list(self._folder)}
+            self._records = {name: record for name, record in self._records.items() if name in names}
+            new = [name for name in sorted(names) if self._is_open(name)]
+            for record in run_all(self._storage, [partial(self._read, name) for name in new]):
+                if record is None:
+                    continue
+                is_dead = record.state is JobState.RUNNING and lease is not None and record.lease < lease
+                self._records[record.id] = replace(record, state=JobState.INTERRUPTED) if is_dead else record
+
+    def prune(self) -> None:
+        """Deletes the oldest records, if there are many more than are kept."""
+        with self._lock:
+            names = sorted(self._records)
+            if len(names) < _KEPT + _PRUNED_AT_ONCE:
+                return
+            last = {(one.table, one.kind): one.id for name in names if (one := self._records[name]).is_success}
+            for name in sorted({*names[:-_KEPT]} - {*last.values()}):
+                del self._records[name]
+                with contextlib.suppress(LakebedError):
+                    self._storage.delete(self._path(name))
 
     def begin(self, need: Need, lease: int) -> JobRecord:
         """Records that a job begins."""
+        self.prune()
         now = self._now()
         name = f"{now:0{_DIGITS}d}-{uuid.uuid4().hex[:8]}"
         record = JobRecord(name, need.kind, need.table, need.why, need.cost, need.gain, lease, now)
@@ -106,35 +126,40 @@ class Journal:
 
     def records(self) -> list[JobRecord]:
         """Returns all jobs, newest first."""
-        return [self._records[name] for name in sorted(self._records, reverse=True)]
+        with self._lock:
+            return [self._records[name] for name in sorted(self._records, reverse=True)]
 
     def last(self, table: str) -> dict[JobKind, int]:
         """Returns when a job of each kind last succeeded for a table."""
         found: dict[JobKind, int] = {}
         for record in self.records():
-            if record.table == table and record.state is JobState.SUCCEEDED:
+            if record.table == table and record.is_success:
                 found.setdefault(record.kind, record.started_millis)
         return found
 
     def bytes_since(self, millis: int) -> int:
         """Returns how many bytes the jobs that began since a time were expected to read and write."""
-        return sum(record.cost for record in self._records.values() if record.started_millis >= millis)
+        return sum(record.cost for record in self.records() if record.started_millis >= millis)
 
     def _is_open(self, name: str) -> bool:
         known = self._records.get(name)
-        return known is None or known.state is JobState.RUNNING
+        return known is None or known.state in {JobState.RUNNING, JobState.INTERRUPTED}
 
     def _read(self, name: str) -> JobRecord | None:
         try:
-            found = json.loads(self._storage.read(f"{self._folder}/{name}"))
+            found = json.loads(self._storage.read(self._path(name)))
             kind, state = JobKind(found.pop("kind")), JobState(found.pop("state"))
             return JobRecord(**found, kind=kind, state=state)
         except (NotFoundError, ValueError, TypeError, KeyError, AttributeError):  # gone, or not ours
             return None
 
     def _write(self, record: JobRecord) -> None:
-        self._records[record.id] = record
-        self._storage.replace(f"{self._folder}/{record.id}.json", json.dumps(asdict(record)).encode())
+        with self._lock:
+            self._records[record.id] = record
+        self._storage.replace(self._path(record.id), json.dumps(asdict(record)).encode())
+
+    def _path(self, name: str) -> str:
+        return f"{self._folder}/{name}.json"
 
 
 def _millis() -> int:

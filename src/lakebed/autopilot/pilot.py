@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Final
@@ -141,7 +141,8 @@ class Autopilot:
         jobs = tuple(PlannedJob(need.kind, need.table, need.why, need.cost, need.gain) for need in needs)
         return Plan(jobs, tuple(left_alone))
 
-    def _needs(self, left_alone: list[tuple[str, str]], *, look_at_all: bool = False) -> Iterator[Need]:
+    def _needs(self, left_alone: list[tuple[str, str]], *, look_at_all: bool = False) -> list[Need]:
+        found: list[Need] = []
         names = self._lake.tables() if self._tables is None else self._tables
         properties: dict[str, Mapping[str, str]] = {}
         for name in names:
@@ -152,7 +153,7 @@ class Autopilot:
                 table = self._lake.table(name)
                 policy = policy_of(self._lake, table, properties[database], _KINDS)
                 if policy.why_not is None:
-                    yield from self._needs_of_table(name, table, policy, look_at_all=look_at_all)
+                    found.extend(self._needs_of_table(name, table, policy, look_at_all=look_at_all))
                 else:
                     left_alone.append((name, policy.why_not))
             except NotFoundError as error:
@@ -160,14 +161,18 @@ class Autopilot:
                     left_alone.append((name, str(error)))
             except LakebedError as error:
                 left_alone.append((name, str(error)))
+            except Exception as error:  # noqa: BLE001 - the autopilot goes on with other tables
+                _LOG.exception("looking at table %s failed", name)
+                left_alone.append((name, f"{type(error).__name__}: {error}"))
+        return found
 
-    def _needs_of_table(self, name: str, table: Table, policy: Policy, *, look_at_all: bool) -> Iterator[Need]:
+    def _needs_of_table(self, name: str, table: Table, policy: Policy, *, look_at_all: bool) -> list[Need]:
         branches = [table, *map(table.branch, table.data_branches())]
         latest = [one.latest_snapshot() for one in branches]
         state = tuple(None if snapshot is None else snapshot.id for snapshot in latest)
         quiet, since = self._quiet.get(name, ((), 0.0))
         if not look_at_all and quiet == state and time.monotonic() - since < _LOOK_AGAIN:
-            return
+            return []
         found = []
         for branch in branches:
             patient = Patient(branch, policy, time.time_ns() // 1_000_000, self._journal.last(_name(branch)))
@@ -175,7 +180,7 @@ class Autopilot:
         self._quiet.pop(name, None)
         if not found:
             self._quiet[name] = state, time.monotonic()
-        yield from found
+        return found
 
     # ---------------------------------------------------------------------------------------------------- working
 
@@ -214,6 +219,9 @@ class Autopilot:
                         lease.check()
             except LakebedError as error:
                 _LOG.info("the autopilot of %s waits: %s", self._lake.warehouse, error)
+                stop.wait(self._interval)
+            except Exception:  # noqa: BLE001 - an autopilot that ends unnoticed would help nobody
+                _LOG.exception("the autopilot of %s failed, and begins again", self._lake.warehouse)
                 stop.wait(self._interval)
 
     def _round(self, lease: Lease, on_job: Callable[[JobRecord], None], stop: threading.Event) -> list[JobRecord]:

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import acero
 
 from lakebed.engine import NewFiles
 from lakebed.errors import DataError, NotFoundError, OptionError, UnsupportedError, unknown_name
@@ -38,6 +37,7 @@ from lakebed.operations.update import check_no_new_nulls, check_updatable
 from lakebed.operations.write import Guard, unguarded, write_files
 from lakebed.options import TableOptions
 from lakebed.rows.conform import cast_column
+from lakebed.rows.evaluate import evaluate
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.merge_engines.merge_rows import MergeSpec
 from lakebed.rows.python_rows import RowsConverter
@@ -256,7 +256,7 @@ class Merge:
     def _values(self, value: Any, column: Field, rows: pa.Table) -> pa.ChunkedArray:
         where = f"the new value of column {column.name!r} of table {self._name}"
         if isinstance(value, pc.Expression):
-            return cast_column(_evaluated(value, rows, where), column.type, where)
+            return cast_column(evaluate(value, rows, where), column.type, where)
         given = RowsConverter([replace(column, default=None)], f"table {self._name}").table([{column.name: value}])
         return pa.chunked_array([pa.repeat(given[column.name][0], len(rows))])
 
@@ -272,22 +272,13 @@ def _chosen(clauses: Sequence[Clause], combined: pa.Table) -> Iterator[tuple[Cla
     for clause in clauses:
         holds = open_rows.copy()
         if clause.where is not None:
-            truth = _evaluated(clause.where, combined, "the condition of a clause of the merge")
+            truth = evaluate(clause.where, combined, "the condition of a clause of the merge")
             if not pa.types.is_boolean(truth.type):
                 raise OptionError(f"the condition of a clause of the merge is {truth.type}, not true or false")
             holds &= np.asarray(pc.fill_null(truth, False).to_numpy(zero_copy_only=False), np.bool_)
         open_rows &= ~holds
         if holds.any():
             yield clause, holds
-
-
-def _evaluated(expression: pc.Expression, rows: pa.Table, what: str) -> pa.ChunkedArray:
-    source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
-    project = acero.Declaration("project", acero.ProjectNodeOptions([expression], ["value"]))
-    try:
-        return acero.Declaration.from_sequence([source, project]).to_table(use_threads=False).column("value")
-    except pa.ArrowException as error:
-        raise DataError(f"{what} cannot be computed: {str(error).splitlines()[0]}. Nothing was written") from None
 
 
 def _with_values(rows: pa.Table, column: Field, at: Rows, new: pa.ChunkedArray) -> pa.Table:

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import acero
 
 from lakebed.engine import NewFiles
 from lakebed.errors import DataError, NotFoundError, OptionError, UnsupportedError, unknown_name
@@ -30,6 +29,7 @@ from lakebed.operations.replace_rows import replace_rows
 from lakebed.operations.write import Guard, unguarded, write_files
 from lakebed.options import TableOptions
 from lakebed.rows.conform import cast_column
+from lakebed.rows.evaluate import evaluate
 from lakebed.rows.files.file_reader import DeletedRows, FileReader
 from lakebed.rows.python_rows import RowsConverter
 
@@ -89,13 +89,7 @@ class NewValues:
         where = f"the new value of column {field.name!r} of {self._where}"
         if isinstance(value, pa.Scalar):
             return pa.chunked_array([pa.repeat(value, len(rows))])
-        source = acero.Declaration("table_source", acero.TableSourceNodeOptions(rows))
-        project = acero.Declaration("project", acero.ProjectNodeOptions([value], ["value"]))
-        try:
-            made = acero.Declaration.from_sequence([source, project]).to_table(use_threads=False).column("value")
-        except pa.ArrowException as error:
-            raise DataError(f"{where} cannot be computed: {str(error).splitlines()[0]}. Nothing was written") from None
-        return cast_column(made, field.type, where)
+        return cast_column(evaluate(value, rows, where), field.type, where)
 
 
 def check_updatable(schema: TableSchema, name: str, verb: str) -> None:

@@ -23,10 +23,11 @@ class Autopilots:
         self._settings, self._warehouses, self._metrics = settings, warehouses, metrics
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._looking = {one.name: Autopilot(one.lake) for one in warehouses}  # each reads a record of a job once
 
     def of(self, warehouse: str) -> Autopilot:
         """Returns the autopilot of a warehouse, to look at its plan and jobs, to pause and to resume it."""
-        return Autopilot(self._warehouses.get(warehouse).lake)
+        return self._looking[self._warehouses.get(warehouse).name]
 
     def start(self) -> None:
         """Lets one autopilot for each warehouse work, if the settings say so."""
